@@ -1,0 +1,104 @@
+"""Each wheel, built and installed alone: it starts with only the dependencies it declares, and drags no foreign weight in."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+UV = (sys.executable, "-m", "uv")
+
+#: distribution -> (its folder, console script, what must not come along)
+PACKAGES = {
+    "noctaya-gateway": ("services/gateway", "noctaya-gateway", {"kubernetes", "rich", "pyyaml", "grpcio-tools"}),
+    "noctaya-aggregate-scaler": (
+        "services/aggregate-scaler",
+        "noctaya-aggregate-scaler",
+        {"kubernetes", "rich", "pyyaml", "httpx", "grpcio-tools"},
+    ),
+    "noctaya-cli": ("libs/noctaya-cli", "noctaya", {"kubernetes", "fastapi", "grpcio-tools"}),
+}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel of every distribution of this repository."""
+    out = tmp_path_factory.mktemp("wheels")
+    for folder in ("libs/noctaya-api", *(folder for folder, _, _ in PACKAGES.values())):
+        subprocess.run([*UV, "build", "--quiet", "--wheel", "--out-dir", str(out), str(ROOT / folder)], check=True)
+    return out
+
+
+@pytest.fixture(scope="module", params=PACKAGES)
+def installed(request: pytest.FixtureRequest, wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A virtual environment that holds one distribution and what it declares."""
+    name: str = request.param
+    venv = tmp_path_factory.mktemp(name) / "venv"
+    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    install = [*UV, "pip", "install", "--quiet", "--python", str(venv / "bin/python"), "--find-links", str(wheels)]
+    subprocess.run([*install, "-c", str(ROOT / "constraints.txt"), name], check=True)
+    return name, venv
+
+
+def distributions(venv: Path) -> set[str]:
+    listing = [*UV, "pip", "list", "--quiet", "--format", "freeze", "--python", str(venv / "bin/python")]
+    out = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
+    return {re.split(r"[=@ ]", line)[0].lower() for line in out.splitlines()}
+
+
+def test_the_console_script_tells_its_version(installed: tuple[str, Path]) -> None:
+    name, venv = installed
+    script = venv / "bin" / PACKAGES[name][1]
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"\b0\.5\.0\b", done.stdout)
+
+
+def test_nothing_undeclared_or_foreign_is_installed(installed: tuple[str, Path]) -> None:
+    name, venv = installed
+    assert PACKAGES[name][2] & distributions(venv) == set()
+
+
+def test_a_bad_environment_is_refused_by_name(installed: tuple[str, Path]) -> None:
+    name, venv = installed
+    if name == "noctaya-cli":
+        command, variable = [venv / "bin/noctaya", "validate", "does-not-exist.yaml"], "does-not-exist.yaml"
+        env = dict(os.environ)
+    else:
+        command, variable = [venv / "bin" / PACKAGES[name][1]], "NOCTAYA_SCALER_LISTEN_ADDR"
+        env = {**os.environ, "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9", variable: "nonsense"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert variable in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_the_gateway_serves_and_leaves_cleanly(wheels: Path, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    install = [*UV, "pip", "install", "--quiet", "--python", str(venv / "bin/python"), "--find-links", str(wheels)]
+    subprocess.run([*install, "-c", str(ROOT / "constraints.txt"), "noctaya-gateway"], check=True)
+    env = {
+        **os.environ,
+        "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9",
+        "NOCTAYA_LISTEN_ADDR": "127.0.0.1:0",
+        "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
+        "NOCTAYA_LAME_DUCK": "0s",
+    }
+    process = subprocess.Popen([venv / "bin/noctaya-gateway"], env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        port = next(int(found[1]) for line in process.stderr if (found := re.search(r'"port": ?(\d+)', line)))
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+        assert process.wait(timeout=20) == 0
+    finally:
+        process.kill()
+        process.wait()
