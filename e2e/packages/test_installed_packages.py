@@ -1,4 +1,4 @@
-"""Each wheel, built and installed alone: it starts with only the dependencies it declares, and drags no foreign weight in."""
+"""Each wheel, built and installed alone, starts with only what it declares and drags no foreign weight in."""
 
 import os
 import re
@@ -12,17 +12,35 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = (sys.executable, "-m", "uv")
+Installed = tuple[str, Path]
 
 #: distribution -> (its folder, console script, what must not come along)
 PACKAGES = {
-    "noctaya-gateway": ("services/gateway", "noctaya-gateway", {"kubernetes", "rich", "pyyaml", "grpcio-tools"}),
+    "noctaya-gateway": (
+        "services/gateway",
+        "noctaya-gateway",
+        {"kubernetes", "rich", "pyyaml", "grpcio-tools"},
+    ),
     "noctaya-aggregate-scaler": (
         "services/aggregate-scaler",
         "noctaya-aggregate-scaler",
-        {"kubernetes", "rich", "pyyaml", "httpx", "grpcio-tools"},
+        {"kubernetes", "rich", "pyyaml", "httpx"},
     ),
-    "noctaya-cli": ("libs/noctaya-cli", "noctaya", {"kubernetes", "fastapi", "grpcio-tools"}),
+    "noctaya-cli": ("libs/noctaya-cli", "noctaya", {"kubernetes", "fastapi"}),
 }
+
+
+def make_venv(venv: Path, wheels: Path, distribution: str) -> None:
+    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    target = (
+        "--python",
+        str(venv / "bin/python"),
+        "--find-links",
+        str(wheels),
+        "-c",
+        str(ROOT / "constraints.txt"),
+    )
+    subprocess.run([*UV, "pip", "install", "--quiet", *target, distribution], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -30,18 +48,20 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel of every distribution of this repository."""
     out = tmp_path_factory.mktemp("wheels")
     for folder in ("libs/noctaya-api", *(folder for folder, _, _ in PACKAGES.values())):
-        subprocess.run([*UV, "build", "--quiet", "--wheel", "--out-dir", str(out), str(ROOT / folder)], check=True)
+        subprocess.run(
+            [*UV, "build", "--quiet", "--wheel", "--out-dir", str(out), str(ROOT / folder)], check=True
+        )
     return out
 
 
 @pytest.fixture(scope="module", params=PACKAGES)
-def installed(request: pytest.FixtureRequest, wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def installed(
+    request: pytest.FixtureRequest, wheels: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Installed:
     """A virtual environment that holds one distribution and what it declares."""
     name: str = request.param
     venv = tmp_path_factory.mktemp(name) / "venv"
-    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
-    install = [*UV, "pip", "install", "--quiet", "--python", str(venv / "bin/python"), "--find-links", str(wheels)]
-    subprocess.run([*install, "-c", str(ROOT / "constraints.txt"), name], check=True)
+    make_venv(venv, wheels, name)
     return name, venv
 
 
@@ -51,7 +71,7 @@ def distributions(venv: Path) -> set[str]:
     return {re.split(r"[=@ ]", line)[0].lower() for line in out.splitlines()}
 
 
-def test_the_console_script_tells_its_version(installed: tuple[str, Path]) -> None:
+def test_the_console_script_tells_its_version(installed: Installed) -> None:
     name, venv = installed
     script = venv / "bin" / PACKAGES[name][1]
     done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=False)
@@ -59,12 +79,12 @@ def test_the_console_script_tells_its_version(installed: tuple[str, Path]) -> No
     assert re.search(r"\b0\.5\.0\b", done.stdout)
 
 
-def test_nothing_undeclared_or_foreign_is_installed(installed: tuple[str, Path]) -> None:
+def test_nothing_undeclared_or_foreign_is_installed(installed: Installed) -> None:
     name, venv = installed
     assert PACKAGES[name][2] & distributions(venv) == set()
 
 
-def test_a_bad_environment_is_refused_by_name(installed: tuple[str, Path]) -> None:
+def test_a_bad_environment_is_refused_by_name(installed: Installed) -> None:
     name, venv = installed
     if name == "noctaya-cli":
         command, variable = [venv / "bin/noctaya", "validate", "does-not-exist.yaml"], "does-not-exist.yaml"
@@ -80,9 +100,7 @@ def test_a_bad_environment_is_refused_by_name(installed: tuple[str, Path]) -> No
 
 def test_the_gateway_serves_and_leaves_cleanly(wheels: Path, tmp_path: Path) -> None:
     venv = tmp_path / "venv"
-    subprocess.run([*UV, "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
-    install = [*UV, "pip", "install", "--quiet", "--python", str(venv / "bin/python"), "--find-links", str(wheels)]
-    subprocess.run([*install, "-c", str(ROOT / "constraints.txt"), "noctaya-gateway"], check=True)
+    make_venv(venv, wheels, "noctaya-gateway")
     env = {
         **os.environ,
         "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9",
