@@ -87,10 +87,10 @@ def test_nothing_undeclared_or_foreign_is_installed(installed: Installed) -> Non
 def test_a_bad_environment_is_refused_by_name(installed: Installed) -> None:
     name, venv = installed
     if name == "noctaya-cli":
-        command, variable = [venv / "bin/noctaya", "validate", "does-not-exist.yaml"], "does-not-exist.yaml"
+        command, variable = [str(venv / "bin/noctaya"), "validate", "absent.yaml"], "absent.yaml"
         env = dict(os.environ)
     else:
-        command, variable = [venv / "bin" / PACKAGES[name][1]], "NOCTAYA_SCALER_LISTEN_ADDR"
+        command, variable = [str(venv / "bin" / PACKAGES[name][1])], "NOCTAYA_SCALER_LISTEN_ADDR"
         env = {**os.environ, "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9", variable: "nonsense"}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
