@@ -1,0 +1,1 @@
+"""The demand core that gateway and aggregate scaler share: signal, report and ledger."""

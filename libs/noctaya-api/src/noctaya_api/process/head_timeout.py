@@ -1,0 +1,75 @@
+"""A deadline for request heads: a client that says nothing, or says it slowly, is dropped.
+
+A timer for each request would cost more than parsing a small head. The protocol therefore only marks when a
+head is due and when it is complete, and one sweep for the whole server ages the marks.
+"""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any
+
+_SWEEPS = 10
+
+
+class HeadTimeout:
+    """Mixin for protocols with uvicorn's httptools callbacks; put it before the protocol class.
+
+    `head_age` is None while no head is awaited, else the number of sweeps since the wait began. A protocol
+    that
+    keeps the mark itself needs no mixin: the sweep looks for the attribute only.
+    """
+
+    head_age: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.head_age = 0
+        super().connection_made(transport)  # type: ignore[misc]
+
+    def on_message_begin(self) -> None:
+        self.head_age = 0
+        super().on_message_begin()  # type: ignore[misc]
+
+    def on_headers_complete(self) -> None:
+        self.head_age = None
+        super().on_headers_complete()  # type: ignore[misc]
+
+
+class HeadWatch:
+    """The sweep over a server's connections.
+
+    Args:
+        connections: the live collection; members need `transport`, and `head_age` to be watched.
+        timeout: seconds until a connection that owes a head is closed; met within a tenth of it.
+    """
+
+    def __init__(self, connections: Collection[Any], *, timeout: float) -> None:
+        if timeout <= 0:
+            raise ValueError("the head timeout must be above 0")
+        self._connections = connections
+        self._period = timeout / _SWEEPS
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._period, self._sweep)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _sweep(self) -> None:
+        for connection in list(self._connections):
+            age = getattr(connection, "head_age", None)
+            if age is None:
+                continue
+            if age >= _SWEEPS and not _is_answering(connection):
+                connection.transport.close()
+            else:
+                connection.head_age = age + 1
+        self.start()
+
+
+def _is_answering(connection: Any) -> bool:
+    """A slow pipelined head must not cut the answer to the request before it."""
+    cycle = getattr(connection, "cycle", None)
+    return cycle is not None and not cycle.response_complete
