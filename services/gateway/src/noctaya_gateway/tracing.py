@@ -1,0 +1,92 @@
+"""OpenTelemetry spans of a request, when a collector is configured; None everywhere otherwise.
+
+The data path asks for one `RequestTrace` per request and names the phases it goes through: admission, activation, upstream.
+With tracing on, the upstream request carries a `traceparent` of the gateway's span; with it off the client's header passes
+through untouched and the only cost is one comparison with None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span, Tracer
+
+
+class Tracing:
+    """Makes request traces with the provider that `configure_tracing` returned."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self._provider = provider
+        self._tracer: Tracer = provider.get_tracer("noctaya_gateway")
+
+    def begin(self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> RequestTrace:
+        """Start the span of a request, as a child of the client's `traceparent` if it sent one."""
+        from opentelemetry.trace import SpanKind  # noqa: PLC0415  loaded only when tracing is on
+        from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
+            TraceContextTextMapPropagator,
+        )
+
+        carrier = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in headers
+            if name.lower() in (b"traceparent", b"tracestate")
+        }
+        context = TraceContextTextMapPropagator().extract(carrier)
+        path = target.partition(b"?")[0].decode("latin-1")
+        verb = method.decode("latin-1")
+        span = self._tracer.start_span(
+            f"{verb} {path}",
+            context=context,
+            kind=SpanKind.SERVER,
+            attributes={"http.request.method": verb, "url.path": path},
+        )
+        return RequestTrace(self._tracer, span)
+
+    def close(self) -> None:
+        """Flush what is left to the collector; blocks for at most the exporter's timeout."""
+        self._provider.shutdown()
+
+
+class RequestTrace:
+    """The span of one request and the phase it is in."""
+
+    __slots__ = ("_phase", "_span", "_tracer")
+
+    def __init__(self, tracer: Tracer, span: Span) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._phase: Span | None = None
+
+    @property
+    def traceparent(self) -> bytes:
+        """The header value to send upstream, made from the current phase."""
+        context = (self._phase or self._span).get_span_context()
+        return b"00-%032x-%016x-%02x" % (context.trace_id, context.span_id, context.trace_flags)
+
+    def phase(self, name: str) -> None:
+        """End the current phase and begin `name` (admission, activation, upstream)."""
+        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415
+
+        self._end_phase()
+        self._phase = self._tracer.start_span(name, context=set_span_in_context(self._span))
+
+    def end(self, status: int | None) -> None:
+        """The request is over with `status`, or None when the client left first."""
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
+
+        self._end_phase()
+        if status is None:
+            self._span.set_attribute("noctaya.client_left", True)
+        else:
+            self._span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                self._span.set_status(Status(StatusCode.ERROR))
+        self._span.end()
+
+    def _end_phase(self) -> None:
+        if self._phase is not None:
+            self._phase.end()
+            self._phase = None
