@@ -1,0 +1,201 @@
+"""The parts of an LLMService that govern demand: scaling and the endpoint with its cold-start behaviour."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field
+
+from noctaya_api.v1alpha1.base import Bool, GoDuration, Int32, KubeModel, NonEmpty, Quantity, Rule
+
+_SECOND: Final = 1_000_000_000
+_HOUR: Final = 3600 * _SECOND
+AtLeastOne = Annotated[Int32, Field(ge=1)]
+
+
+class ScalingMetric(StrEnum):
+    """What replicas are counted by."""
+
+    QUEUE_DEPTH = "queueDepth"
+    KV_CACHE_UTIL = "kvCacheUtil"
+
+
+class AuthenticationKind(StrEnum):
+    """Scope of KEDA's authentication object."""
+
+    TRIGGER_AUTHENTICATION = "TriggerAuthentication"
+    CLUSTER_TRIGGER_AUTHENTICATION = "ClusterTriggerAuthentication"
+
+
+class ColdStartMode(StrEnum):
+    """What happens to a request that finds no ready backend."""
+
+    KEEPALIVE = "keepalive"
+    REJECT = "reject"
+
+
+class AuthenticationRef(KubeModel):
+    """KEDA's credentials for the scaler."""
+
+    name: NonEmpty = Field(description="Name of the authentication object.")
+    kind: AuthenticationKind = Field(
+        default=AuthenticationKind.TRIGGER_AUTHENTICATION,
+        description="TriggerAuthentication in the same namespace, or ClusterTriggerAuthentication.",
+    )
+
+
+class ScalerTls(KubeModel):
+    """Mutual TLS between KEDA and the scaler."""
+
+    server_secret_name: NonEmpty = Field(
+        description="Secret with tls.crt, tls.key and ca.crt, in the namespace of the service."
+    )
+    authentication_ref: AuthenticationRef = Field(description="KEDA object with the client certificate.")
+
+
+class ExternalScaler(KubeModel):
+    """The gRPC endpoint that KEDA asks for demand."""
+
+    tls: ScalerTls | None = Field(
+        default=None, description="Mutual TLS; plaintext inside the cluster if absent."
+    )
+
+
+class Scaling(KubeModel):
+    """How many backend replicas run, and when."""
+
+    rules: ClassVar = (
+        Rule(
+            cel="self.min <= self.max",
+            holds=lambda scaling: scaling.min <= scaling.max,
+            message="min must not be greater than max, which is 1 unless given",
+        ),
+        Rule(
+            cel="duration(self.activationTimeout) > duration('0s')",
+            holds=lambda scaling: scaling.activation_timeout.nanoseconds > 0,
+            message="activationTimeout must be a duration greater than zero, such as 5m",
+        ),
+        Rule(
+            cel="duration(self.drainTimeout) >= duration('0s')",
+            holds=lambda scaling: scaling.drain_timeout.nanoseconds >= 0,
+            message="drainTimeout must be a duration that is not negative, such as 2m",
+        ),
+        Rule(
+            cel="duration(self.scaleDownStabilization) >= duration('0s') && "
+            "duration(self.scaleDownStabilization) <= duration('1h') && "
+            "duration(self.scaleDownStabilization) == "
+            "duration(string(duration(self.scaleDownStabilization).getSeconds()) + 's')",
+            holds=lambda scaling: (
+                0 <= scaling.scale_down_stabilization.nanoseconds <= _HOUR
+                and scaling.scale_down_stabilization.nanoseconds % _SECOND == 0
+            ),
+            message="scaleDownStabilization must be a duration of whole seconds from 0s to 1h",
+        ),
+    )
+
+    min: Annotated[Int32, Field(ge=0)] = Field(
+        default=0, description="Replicas that run even without demand."
+    )
+    max: AtLeastOne = Field(default=1, description="Replicas that run at most.")
+    metric: ScalingMetric = Field(
+        default=ScalingMetric.QUEUE_DEPTH,
+        description="What demand is measured by. kvCacheUtil is reserved: a service that uses it is "
+        "reported as degraded.",
+    )
+    target: AtLeastOne = Field(
+        default=10, description="Requests, waiting and in flight, that one replica should have."
+    )
+    activation_timeout: GoDuration = Field(
+        default=GoDuration("5m"),
+        description="How long a request waits for the first replica, and how long demand outlives its "
+        "client.",
+    )
+    scale_down_stabilization: GoDuration = Field(
+        default=GoDuration("5m"),
+        description="How long demand must be gone before replicas are removed: whole seconds from 0s to 1h.",
+    )
+    drain_timeout: GoDuration = Field(
+        default=GoDuration("2m"),
+        description="How long a replica that is being removed may finish its requests, if the runtime "
+        "drains.",
+    )
+    external_scaler: ExternalScaler | None = Field(
+        default=None, description="Settings of the endpoint that KEDA asks for demand."
+    )
+
+
+class ComputeResources(KubeModel):
+    """Amounts of CPU and memory."""
+
+    cpu: Quantity | None = Field(default=None, description="CPU cores, for example 500m.")
+    memory: Quantity | None = Field(default=None, description="Memory in bytes, for example 256Mi.")
+
+
+class GatewayResources(KubeModel):
+    """Resources of each gateway container."""
+
+    requests: ComputeResources | None = Field(default=None, description="What is reserved.")
+    limits: ComputeResources | None = Field(default=None, description="What may be used at most.")
+
+
+class SecretKeyRef(KubeModel):
+    """One key of a Secret in the namespace of the service."""
+
+    name: NonEmpty = Field(description="Name of the Secret.")
+    key: NonEmpty = Field(description="Key that holds the API keys, one a line.")
+
+
+class Authentication(KubeModel):
+    """What clients must present."""
+
+    secret_ref: SecretKeyRef = Field(
+        description="Secret with the accepted API keys. A changed Secret takes effect without a restart."
+    )
+
+
+class ColdStart(KubeModel):
+    """What happens to requests while no backend is ready."""
+
+    rules: ClassVar = (
+        Rule(
+            cel="duration(self.heartbeatInterval) > duration('0s')",
+            holds=lambda cold_start: cold_start.heartbeat_interval.nanoseconds > 0,
+            message="heartbeatInterval must be a duration greater than zero, such as 10s",
+        ),
+    )
+
+    mode: ColdStartMode = Field(
+        default=ColdStartMode.KEEPALIVE,
+        description="keepalive holds a request until the backend is ready; reject answers 503 at once.",
+    )
+    heartbeat_interval: GoDuration = Field(
+        default=GoDuration("10s"), description="Time between the comments that keep a held stream alive."
+    )
+    heartbeats: Bool = Field(
+        default=True,
+        description="Whether held streams get heartbeats. Without them nothing is sent before the backend "
+        "answers.",
+    )
+
+
+class Endpoint(KubeModel):
+    """The gateway that clients talk to."""
+
+    openai_compatible: Bool = Field(
+        default=True,
+        alias="openAICompatible",
+        description="Whether the backend speaks the OpenAI API. For information only.",
+    )
+    max_queue: AtLeastOne = Field(
+        default=100, description="Requests, waiting and in flight, that one gateway replica admits."
+    )
+    resources: GatewayResources | None = Field(
+        default=None, description="Resources of each gateway container."
+    )
+    authentication: Authentication | None = Field(
+        default=None, description="API keys that clients must present; open to everybody if absent."
+    )
+    cold_start: ColdStart = Field(
+        default=ColdStart(), description="What happens to requests while no backend is ready."
+    )
