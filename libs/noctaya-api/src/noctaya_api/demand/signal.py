@@ -19,6 +19,7 @@ class DemandState:
 
     @property
     def active(self) -> bool:
+        """Whether KEDA shall run the backend at all."""
         return self.demand > 0
 
 
@@ -46,6 +47,7 @@ class DemandSignal:
 
     @property
     def state(self) -> DemandState:
+        """The latest state."""
         return self._state
 
     def snapshot(self) -> DemandState:

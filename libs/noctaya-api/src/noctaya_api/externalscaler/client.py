@@ -82,7 +82,7 @@ class ExternalScalerClient:
 
     async def close(self) -> None:
         """Close the connection; open streams end."""
-        await self._channel.close()
+        await self._channel.close(None)
 
     async def is_active(self) -> bool:
         """Whether the object should run."""

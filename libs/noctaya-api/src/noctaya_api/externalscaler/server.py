@@ -1,12 +1,11 @@
-"""The gRPC server that KEDA dials: ExternalScaler and health, plaintext or mutual TLS, in the running loop."""
+"""The gRPC server that KEDA dials: ExternalScaler and health, plaintext or mutual TLS, in the same loop."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 
 import grpc
-from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_health.v1.health import aio as health
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from noctaya_api.demand.signal import DemandState
 from noctaya_api.externalscaler import externalscaler_pb2 as pb
@@ -68,7 +67,7 @@ class ScalerServer:
             on_told=on_told,
             repeat=repeat,
         )
-        self._health = health.HealthServicer()
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._server: grpc.aio.Server | None = None
         self._port = 0
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import grpc
 
+from noctaya_api import names
+
 logger = logging.getLogger(__name__)
 
 _Identity = tuple[tuple[int, int, int], ...]
@@ -41,9 +43,9 @@ class TlsFiles:
             ValueError: some but not all are given; the message names the variables that are missing.
         """
         given = {
-            "NOCTAYA_SCALER_TLS_CERT_FILE": cert,
-            "NOCTAYA_SCALER_TLS_KEY_FILE": key,
-            "NOCTAYA_SCALER_TLS_CLIENT_CA_FILE": client_ca,
+            names.ENV_SCALER_TLS_CERT_FILE: cert,
+            names.ENV_SCALER_TLS_KEY_FILE: key,
+            names.ENV_SCALER_TLS_CLIENT_CA_FILE: client_ca,
         }
         missing = [name for name, path in given.items() if not path]
         if len(missing) == len(given):
@@ -78,11 +80,13 @@ class TlsReloader:
         identity, configuration = self._load()
         self._seen = identity
         return grpc.dynamic_ssl_server_credentials(
-            configuration, self.refreshed, require_client_authentication=True
+            configuration,
+            self.refreshed,  # type: ignore[arg-type]  # the stubs leave out that None means no change
+            require_client_authentication=True,
         )
 
     def refreshed(self) -> grpc.ServerCertificateConfiguration | None:
-        """A new set when the files changed and are usable, else None; gRPC asks at each handshake, off the loop."""
+        """A new set when the files changed and are usable, else None; gRPC asks at each handshake."""
         with self._lock:
             try:
                 if self._identity() == self._seen:

@@ -5,7 +5,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-METRIC_NAME = "pending"
+from noctaya_api.names import (
+    SCALER_METADATA_METRIC_NAME,
+    SCALER_METADATA_TARGET_VALUE,
+    SCALER_METRIC,
+)
+
+METRIC_NAME = SCALER_METRIC
 _DECIMAL = re.compile(r"[+]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INT64_MAX = 2**63 - 1
 
@@ -35,10 +41,10 @@ def parse_trigger(metadata: Mapping[str, str], *, metric_name: str = METRIC_NAME
         InvalidTrigger: another `metricName` than `metric_name`, or a `targetValue` that is missing or not a
             finite decimal number above 0.
     """
-    name = metadata.get("metricName", "") or metric_name
+    name = metadata.get(SCALER_METADATA_METRIC_NAME, "") or metric_name
     if name != metric_name:
         raise InvalidTrigger(f"metricName {name!r} is not served here, only {metric_name!r}")
-    text = metadata.get("targetValue")
+    text = metadata.get(SCALER_METADATA_TARGET_VALUE)
     if text is None:
         raise InvalidTrigger("targetValue is missing in the trigger's metadata")
     target = float(text) if _DECIMAL.fullmatch(text) else math.nan

@@ -22,14 +22,17 @@ class HeadTimeout:
     head_age: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The first head is due from now on."""
         self.head_age = 0
         super().connection_made(transport)  # type: ignore[misc]
 
     def on_message_begin(self) -> None:
+        """A head has begun."""
         self.head_age = 0
         super().on_message_begin()  # type: ignore[misc]
 
     def on_headers_complete(self) -> None:
+        """The head is complete."""
         self.head_age = None
         super().on_headers_complete()  # type: ignore[misc]
 
@@ -50,9 +53,11 @@ class HeadWatch:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
+        """Sweep from now on, in the running loop."""
         self._timer = asyncio.get_running_loop().call_later(self._period, self._sweep)
 
     def stop(self) -> None:
+        """Sweep no more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -90,7 +90,7 @@ class HttpServer:
             "backlog": 2048,
         }
         options.update(uvicorn_options)
-        self._config = uvicorn.Config(app, http=_timed(http), ws=ws, **options)  # type: ignore[arg-type]
+        self._config = uvicorn.Config(app, http=_timed(http), ws=ws, **options)
         self._server = _EmbeddedServer(self._config)
         self._serving: asyncio.Task[None] | None = None
         self._watch: HeadWatch | None = None
@@ -151,7 +151,8 @@ class HttpServer:
             connection.shutdown()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
-        while (state.connections or state.tasks) and loop.time() < deadline:
+        # uvicorn's sets of connections and tasks announce nothing, so they are looked at.
+        while (state.connections or state.tasks) and loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(min(_POLL, max(0.0, deadline - loop.time())))
         cut = await self._cut()
         if self._watch is not None:

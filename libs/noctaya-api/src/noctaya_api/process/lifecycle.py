@@ -33,6 +33,7 @@ class Stop:
 
     @property
     def triggered(self) -> bool:
+        """Whether the stop was asked for."""
         return self._event.is_set()
 
     async def wait(self) -> None:

@@ -6,6 +6,7 @@ import socket
 
 _NO_SUCH_FAMILY = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
 _PORT_PAIR_ATTEMPTS = 16
+_ALL_IPV4 = "0.0.0.0"  # noqa: S104  what an empty host asks for
 
 
 def parse_listen(value: str) -> tuple[str, int]:
@@ -41,11 +42,12 @@ async def bind_sockets(host: str, port: int, *, backlog: int = 2048) -> list[soc
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
-        return [_bind(family, address[0], port, backlog)]
+        return [_bind(family, str(address[0]), port, backlog)]
     for attempt in range(_PORT_PAIR_ATTEMPTS):
-        ipv4 = _bind(socket.AF_INET, "0.0.0.0", port, backlog)  # noqa: S104  all interfaces is what "" asks
-            for chosen = ipv4.getsockname()[1] try: return [ipv4, _bind(socket.AF_INET6, "::", chosen,
-            backlog)]
+        ipv4 = _bind(socket.AF_INET, _ALL_IPV4, port, backlog)
+        chosen = ipv4.getsockname()[1]
+        try:
+            return [ipv4, _bind(socket.AF_INET6, "::", chosen, backlog)]
         except OSError as error:
             if error.errno in _NO_SUCH_FAMILY:
                 return [ipv4]

@@ -27,6 +27,7 @@ class JsonFormatter(logging.Formatter):
         self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
+        """One line, without the newline."""
         moment = datetime.fromtimestamp(record.created, UTC)
         line: dict[str, object] = {
             "ts": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from noctaya_api.duration import parse_duration
 from noctaya_api.process.listen import parse_listen
 
 S = TypeVar("S", bound=BaseSettings)
@@ -25,8 +26,6 @@ SETTINGS_CONFIG = SettingsConfigDict(
 
 
 def _seconds(value: Any) -> Any:
-    from noctaya_api.duration import parse_duration  # noqa: PLC0415  keeps this module free of it until used
-
     return parse_duration(value) if isinstance(value, str) else value
 
 
@@ -36,7 +35,7 @@ def _listen(value: str) -> str:
 
 
 GoDuration = Annotated[float, BeforeValidator(_seconds)]
-"""Seconds; a Go duration such as `300ms`, `1h30m` or `0` in the environment. Add `Field(gt=0)` to bound it."""
+"""Seconds; a Go duration such as `300ms`, `1h30m` or `0` in the environment; add `Field(gt=0)` as bound."""
 
 ListenAddress = Annotated[str, AfterValidator(_listen)]
 """`host:port` or `:port`, checked; `parse_listen` splits it."""

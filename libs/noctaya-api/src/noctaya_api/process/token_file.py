@@ -38,6 +38,7 @@ class TokenFile:
 
     @property
     def path(self) -> Path:
+        """The file."""
         return self._path
 
     def tokens(self) -> tuple[bytes, ...]:
