@@ -102,6 +102,15 @@ class KubeModel(BaseModel):
         return self.model_dump(mode="json", exclude_none=True)
 
 
+def int_or_string_schema(message: str) -> CoreSchema:
+    """Validator of the int-or-string type of Kubernetes, with one message for both branches."""
+    return core_schema.union_schema(
+        [core_schema.str_schema(strict=True), core_schema.int_schema(strict=True)],
+        custom_error_type="int_or_string",
+        custom_error_message=message,
+    )
+
+
 class GoDuration(str):
     """A Go duration as text, with its value at hand."""
 
@@ -147,9 +156,7 @@ class Quantity(str):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """A string or an integer, not negative. A float is refused: the API server refuses it too."""
-        text = core_schema.union_schema(
-            [core_schema.str_schema(strict=True), core_schema.int_schema(strict=True)]
-        )
+        text = int_or_string_schema("must be a quantity: text such as 500m or 16Gi, or a whole number")
         return core_schema.no_info_after_validator_function(cls._not_negative, text)
 
     @classmethod
@@ -165,9 +172,7 @@ class Quantity(str):
             "anyOf": [{"type": "integer"}, {"type": "string"}],
             "pattern": QUANTITY_PATTERN,
             INT_OR_STRING: True,
-            VALIDATIONS: [
-                {"rule": rule, "message": "must be a quantity that is not negative, such as 500m or 16Gi"}
-            ],
+            VALIDATIONS: [rule],
         }
 
     @classmethod

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema
 
 from noctaya_api.v1alpha1.base import (
     INT_OR_STRING,
@@ -24,6 +24,7 @@ from noctaya_api.v1alpha1.base import (
     KubeModel,
     Quantity,
     Rule,
+    int_or_string_schema,
 )
 
 _ATOMIC_LIST: JsonDict = {LIST_TYPE: "atomic"}
@@ -38,9 +39,7 @@ class Port:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """An integer or a string."""
-        return core_schema.union_schema(
-            [core_schema.int_schema(strict=True), core_schema.str_schema(strict=True)]
-        )
+        return int_or_string_schema("must be a port number or the name of a container port")
 
     @classmethod
     def __get_pydantic_json_schema__(
