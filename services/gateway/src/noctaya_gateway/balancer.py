@@ -127,7 +127,7 @@ class Balancer:
     def report_unreachable(self, address: Address) -> None:
         """The data path could not connect to `address`: it is probed at once, and avoided until that probe."""
         entry = self._entries.get(address)
-        if entry is None or not entry.ready:
+        if entry is None or not entry.ready or entry.suspect:
             return
         entry.suspect = True
         for listener in self._on_suspect:

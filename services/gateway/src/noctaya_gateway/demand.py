@@ -11,8 +11,6 @@ a reader that asks (`snapshot`) always gets the exact value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from noctaya_api.demand.signal import DemandSignal, DemandState
 
 from noctaya_gateway.activation import Activation
@@ -84,15 +82,13 @@ class DemandMeter:
 
 
 class MeterSource:
-    """The meter as the co-located ExternalScaler reads it; `on_read` hears of every reading by KEDA."""
+    """The meter as the co-located ExternalScaler reads it."""
 
-    def __init__(self, meter: DemandMeter, *, on_read: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, meter: DemandMeter) -> None:
         self._meter = meter
-        self._on_read = on_read
 
     def snapshot(self) -> DemandState:
         """The exact demand; never unknown, because this process is the only one that has any."""
-        self._on_read()
         return self._meter.flush()
 
     async def changed(self, after: int) -> DemandState:

@@ -79,7 +79,7 @@ class MethodNotAllowed(GatewayError):
 class BodyTimeout(GatewayError):
     """The request body did not arrive in time (408); the connection is closed after the answer."""
 
-    status, code, type = 408, "request_timeout", INVALID_REQUEST
+    status, code, type = 408, "body_timeout", INVALID_REQUEST
 
     def __init__(self, message: str = "The request body did not arrive in time.") -> None:
         super().__init__(message, headers=((b"connection", b"close"),))
@@ -123,7 +123,8 @@ class ActivationTimeout(GatewayError):
 
     def __init__(self, *, waited: float, retry_seconds: int) -> None:
         super().__init__(
-            f"The model did not become ready within {waited:g} seconds.", headers=retry_after(retry_seconds)
+            f"The model did not become ready within {round(waited, 1):g} seconds.",
+            headers=retry_after(retry_seconds),
         )
 
 
@@ -150,7 +151,9 @@ class BackendInterrupted(GatewayError):
 
     status, code = 502, "backend_interrupted"
 
-    def __init__(self, message: str = "The model server closed the connection before the answer ended.") -> None:
+    def __init__(
+        self, message: str = "The model server closed the connection before the answer ended."
+    ) -> None:
         super().__init__(message)
 
 
@@ -168,7 +171,7 @@ class BufferFull(GatewayError):
 class Draining(GatewayError):
     """This gateway process is stopping; another one takes the next request (503)."""
 
-    status, code = 503, "shutting_down"
+    status, code = 503, "draining"
 
     def __init__(self, message: str = "This gateway is shutting down. Send the request again.") -> None:
         super().__init__(message, headers=((b"retry-after", b"1"), (b"connection", b"close")))

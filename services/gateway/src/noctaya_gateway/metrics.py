@@ -116,7 +116,12 @@ class GatewayMetrics:
             ("rejections", "Requests refused by the gateway.", "reason", self.rejections),
             ("demand_reports", "Demand reports sent to the aggregate scaler.", "result", self.reports),
             ("upstream_errors", "Requests the backend failed.", "kind", self.upstream_errors),
-            ("client_disconnects", "Clients that left before their response ended.", "phase", self.disconnects),
+            (
+                "client_disconnects",
+                "Clients that left before their response ended.",
+                "phase",
+                self.disconnects,
+            ),
             ("control_reconnects", "Control connections given up after an error.", "kind", self.reconnects),
             ("activations", "Activations by outcome.", "result", self.activations),
         ):

@@ -1,0 +1,190 @@
+"""Builds the control side from the settings: every part, and who hears of what.
+
+The only place that knows all parts. Nothing here acts; `start` and `close` of what runs in the background are called by
+`lifecycle`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from noctaya_api.demand.signal import DemandSignal
+from noctaya_api.externalscaler.server import ScalerServer
+from noctaya_api.process.token_file import TokenFile
+
+from noctaya_gateway.activation import Activation
+from noctaya_gateway.admission import Admission
+from noctaya_gateway.auth import Authenticator
+from noctaya_gateway.balancer import Balancer
+from noctaya_gateway.cors import Cors
+from noctaya_gateway.delivery import SCALER_PATIENCE, Delivery
+from noctaya_gateway.demand import DemandMeter, MeterSource
+from noctaya_gateway.discovery import Discovery
+from noctaya_gateway.errors import ActivationTimeout
+from noctaya_gateway.failure_file import FailureFile
+from noctaya_gateway.gate import Gate
+from noctaya_gateway.metrics import GatewayMetrics
+from noctaya_gateway.models import Models
+from noctaya_gateway.pacing import Pacer
+from noctaya_gateway.probe import HttpProbe
+from noctaya_gateway.readiness import Prober
+from noctaya_gateway.reporter import Reporter
+from noctaya_gateway.settings import DEMAND_TOKEN_LENGTH, GatewaySettings
+from noctaya_gateway.tracing import Tracing
+from noctaya_gateway.waiting import WaitingLine
+
+
+@dataclass(frozen=True)
+class Control:
+    """The control side of one gateway; exactly one of `scaler` and `reporter` is there."""
+
+    gate: Gate
+    prober: Prober
+    discovery: Discovery
+    delivery: Delivery
+    scaler: ScalerServer | None
+    reporter: Reporter | None
+    tls: ssl.SSLContext | None
+    """For connections to an https backend; None for http."""
+
+
+def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) -> Control:
+    """Build the parts in the running loop; nothing is started."""
+    loop = asyncio.get_running_loop()
+    metrics = GatewayMetrics()
+    balancer = Balancer()
+    admission = Admission(settings.max_queue)
+    activation = Activation(
+        timers=loop,
+        timeout=settings.activation_timeout,
+        grace=settings.ready_grace,
+        is_ready=lambda: balancer.ready,
+    )
+    meter = DemandMeter(admission=admission, activation=activation, signal=DemandSignal(), timers=loop)
+    pacer = Pacer(settings.release_rate)
+    balancer.subscribe(removed=pacer.forget)
+    line = WaitingLine(
+        timers=loop,
+        balancer=balancer,
+        pacer=pacer,
+        timeout=settings.activation_timeout,
+        heartbeat_interval=settings.heartbeat_interval,
+        timeout_error=lambda waited: ActivationTimeout(waited=waited, retry_seconds=activation.retry_after()),
+    )
+    keys = settings.client_api_key_file
+    gate = Gate(
+        timers=loop,
+        auth=Authenticator(None if keys is None else TokenFile(keys)),
+        admission=admission,
+        activation=activation,
+        balancer=balancer,
+        line=line,
+        demand=meter,
+        metrics=metrics,
+        models=Models(settings.listed_models, created=int(time.time())),
+        cors=Cors(settings.cors_origins),
+        reject_cold=settings.coldstart_mode == "reject",
+        heartbeats=settings.heartbeats,
+        tracing=tracing,
+    )
+    tls = ssl.create_default_context() if settings.backend_tls else None
+    prober, discovery = _build_watchers(settings, gate, tls)
+    delivery = Delivery(
+        clock=loop.time,
+        demand=lambda: meter.effective,
+        channel="aggregate scaler" if settings.demand_aggregator_url else "KEDA",
+        patience=0.0 if settings.demand_aggregator_url else SCALER_PATIENCE,
+    )
+    scaler, reporter = _build_channel(settings, gate, delivery)
+    _export(gate, delivery, scaler)
+    return Control(gate, prober, discovery, delivery, scaler, reporter, tls)
+
+
+def _build_watchers(
+    settings: GatewaySettings, gate: Gate, tls: ssl.SSLContext | None
+) -> tuple[Prober, Discovery]:
+    activation = gate.activation
+    prober = Prober(
+        balancer=gate.balancer,
+        probe=HttpProbe(
+            path=settings.health_path,
+            host=urlsplit(settings.backend_url).netloc,
+            timeout=settings.probe_timeout,
+            tls=tls,
+            server_hostname=settings.backend_address.host,
+        ),
+        interval=settings.probe_interval,
+        fast_interval=settings.probe_fast_interval,
+        rise=settings.probe_rise,
+        fall=settings.probe_fall,
+        is_urgent=lambda: activation.pending,
+        on_reconnect=lambda: gate.metrics.reconnect("probe"),
+    )
+    discovery = Discovery(
+        settings.endpoints,
+        service=settings.backend_address,
+        balancer=gate.balancer,
+        on_change=prober.follow,
+        is_urgent=lambda: activation.pending,
+    )
+    activation.subscribe(begin=prober.wake)
+    activation.subscribe(begin=discovery.wake)
+    if settings.activation_failure_file is not None:
+        failures = FailureFile(
+            settings.activation_failure_file,
+            timers=asyncio.get_running_loop(),
+            on_failure=activation.doom,
+        )
+        activation.subscribe(begin=failures.begin, end=lambda outcome, why: failures.end())
+    return prober, discovery
+
+
+def _build_channel(
+    settings: GatewaySettings, gate: Gate, delivery: Delivery
+) -> tuple[ScalerServer | None, Reporter | None]:
+    token = settings.demand_auth_token_file
+    if settings.demand_aggregator_url and token is not None:
+        reporter = Reporter(
+            url=settings.demand_aggregator_url,
+            gateway_id=settings.gateway_id,
+            token=TokenFile(token, min_length=DEMAND_TOKEN_LENGTH),
+            meter=gate.demand,
+            delivery=delivery,
+            metrics=gate.metrics,
+        )
+        return None, reporter
+    scaler = ScalerServer(
+        MeterSource(gate.demand),
+        listen=settings.scaler_listen_addr,
+        tls=settings.scaler_tls(),
+        on_streams=delivery.streams,
+        on_told=lambda state: delivery.told(),
+    )
+    return scaler, None
+
+
+def _export(gate: Gate, delivery: Delivery, scaler: ScalerServer | None) -> None:
+    metrics, demand, balancer = gate.metrics, gate.demand, gate.balancer
+    metrics.gauge("pending", "Admitted requests, held or in flight.", lambda: demand.pending)
+    metrics.gauge("demand", "Effective demand, what KEDA sees.", lambda: demand.effective)
+    metrics.gauge("held", "Requests waiting in line for a backend.", lambda: len(gate.line))
+    metrics.gauge("scaler_streams", "Open KEDA streams.", lambda: 0 if scaler is None else scaler.streams)
+    metrics.gauge(
+        "undelivered_demand_seconds",
+        "Seconds there has been demand that the scaler was not told of; 0 when delivered.",
+        lambda: delivery.undelivered_seconds,
+    )
+    metrics.labelled_gauge(
+        "backends",
+        "Backend addresses by state.",
+        "state",
+        lambda: {
+            "ready": sum(map(balancer.is_ready, balancer.addresses)),
+            "unready": sum(not balancer.is_ready(address) for address in balancer.addresses),
+        },
+    )
+    metrics.counter("activation_events", "Times effective demand rose from 0.", lambda: demand.activations)

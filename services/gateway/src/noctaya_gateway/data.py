@@ -1,0 +1,47 @@
+"""Builds the data path from the settings: connections to backends, the buffer budget, and the engine in front.
+
+Two engines serve the same exchanges. `protocol` extends uvicorn's own protocol class and is the fast one; `asgi` uses public
+interfaces only and is kept as the fallback (NOCTAYA_HTTP_ENGINE).
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from noctaya_api.process.http_server import HttpServer
+
+from noctaya_gateway.asgi import ModelApp
+from noctaya_gateway.body import BufferBudget
+from noctaya_gateway.control import Control
+from noctaya_gateway.datapath import DataPath
+from noctaya_gateway.protocol import model_protocol
+from noctaya_gateway.settings import GatewaySettings
+from noctaya_gateway.tunnel import tunnel_protocol
+from noctaya_gateway.upstream.pool import UpstreamPool
+
+
+def build_data(settings: GatewaySettings, control: Control) -> DataPath:
+    """The data path over `control`; opens nothing yet."""
+    server_hostname = settings.backend_address.host if settings.backend_tls else None
+    pool = UpstreamPool(tls=control.tls, server_hostname=server_hostname)
+    budget = BufferBudget(settings.max_buffered_bytes)
+    metrics = control.gate.metrics
+    metrics.gauge("buffered_bytes", "Request bytes held at the moment.", lambda: budget.used)
+    metrics.gauge("upstream_connections", "Open connections to backends.", lambda: pool.open_connections)
+    return DataPath(
+        gate=control.gate,
+        pool=pool,
+        budget=budget,
+        max_body=settings.max_body_bytes,
+        body_timeout=settings.body_timeout,
+    )
+
+
+def build_server(settings: GatewaySettings, data: DataPath, operations: FastAPI) -> HttpServer:
+    """The HTTP server with the chosen engine; not started."""
+    if settings.http_engine == "asgi":
+        return HttpServer(
+            ModelApp(data, operations=operations), listen=settings.listen_addr, ws=tunnel_protocol(data)
+        )
+    return HttpServer(
+        operations, listen=settings.listen_addr, http=model_protocol(data), ws=tunnel_protocol(data)
+    )

@@ -1,0 +1,127 @@
+"""A gateway process from start to exit: what starts in which order, and the ordered drain (behaviour G8).
+
+Start: addresses and probes first, then the scaler's port, then the HTTP port, so that the first request finds everything in
+place. Stop, on SIGTERM or SIGINT: `/readyz` fails while requests are still accepted (lame duck, for load balancers to
+notice); the listeners close; requests in flight, held ones too, get the drain budget and keep counting as demand; KEDA's
+streams end cleanly; the demand report is withdrawn last. A second signal ends the waiting at once. Exit code 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from noctaya_api.externalscaler.server import TlsUnusable
+from noctaya_api.process.http_server import HttpServer
+from noctaya_api.process.lifecycle import Stop
+from noctaya_api.process.telemetry import configure_tracing
+
+from noctaya_gateway.control import Control, build_control
+from noctaya_gateway.data import build_data, build_server
+from noctaya_gateway.delivery import watch
+from noctaya_gateway.ops import operations
+from noctaya_gateway.settings import GatewaySettings
+from noctaya_gateway.tracing import Tracing
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+GOODBYE = 0.5
+"""Seconds before the end of the drain budget at which held requests are told, so that they still read it."""
+SCALER_GRACE = 2.0
+"""Seconds KEDA's streams have to end after they were told."""
+
+
+async def serve(settings: GatewaySettings, *, stop: Stop | None = None) -> int:
+    """Run until `stop` (SIGTERM or SIGINT when None); the exit code: 0, or 1 when it could not start."""
+    provider = configure_tracing("noctaya-gateway")
+    tracing = None if provider is None else Tracing(provider)
+    control = build_control(settings, tracing=tracing)
+    data = build_data(settings, control)
+    server = build_server(settings, data, operations(control.gate, control.delivery))
+    if stop is None:
+        stop = Stop()
+        stop.install()
+    watcher = asyncio.create_task(watch(control.delivery), name="delivery-watch")
+    try:
+        await _start(control, server)
+        await stop.wait()
+        await drain(settings, control, server)
+    except (OSError, TlsUnusable) as error:
+        log.error("the gateway can't start", extra={"error": str(error)})
+        return 1
+    finally:
+        watcher.cancel()
+        await _close(control, tracing)
+        await data.pool.close()
+    log.info("stopped")
+    return 0
+
+
+async def drain(settings: GatewaySettings, control: Control, server: HttpServer) -> None:
+    """Take leave of the clients: lame duck, then the drain budget; a second signal shortens both."""
+    gate = control.gate
+    gate.draining = True
+    log.info(
+        "stopping",
+        extra={"lame_duck": settings.lame_duck, "in_flight": gate.demand.pending, "held": len(gate.line)},
+    )
+    hurry = Stop()
+    hurry.install()
+    await _unless(hurry, asyncio.sleep(settings.lame_duck))
+    server.close_listeners()
+    goodbye = asyncio.get_running_loop().call_later(
+        max(0.0, settings.drain_timeout - GOODBYE), gate.fail_held
+    )
+    cut = await _unless(hurry, server.drain(settings.drain_timeout))
+    goodbye.cancel()
+    if cut is None:
+        gate.fail_held()
+        cut = await server.drain(0.0)
+    if cut:
+        log.warning("connections were cut at the end of the drain", extra={"connections": cut})
+
+
+async def _start(control: Control, server: HttpServer) -> None:
+    control.discovery.start()
+    if control.scaler is not None:
+        await control.scaler.start()
+        log.info("listening", extra={"listener": "scaler", "port": control.scaler.port})
+    if control.reporter is not None:
+        control.reporter.start()
+    await server.start()
+    # What was imported and built until now lives as long as the process; the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    log.info("listening", extra={"listener": "http", "port": server.port})
+
+
+async def _close(control: Control, tracing: Tracing | None) -> None:
+    if control.scaler is not None:
+        await control.scaler.stop(SCALER_GRACE)
+    if control.reporter is not None and not await control.reporter.withdraw():
+        log.warning("the demand report could not be withdrawn; it expires by itself")
+    await control.discovery.close()
+    await control.prober.close()
+    control.gate.close()
+    if tracing is not None:
+        await asyncio.to_thread(tracing.close)
+
+
+async def _unless(hurry: Stop, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`, or None when `hurry` came first and `work` was called off."""
+    task = asyncio.create_task(work)
+    signal = asyncio.create_task(hurry.wait())
+    try:
+        await asyncio.wait({task, signal}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        signal.cancel()
+    if task.done():
+        return task.result()
+    task.cancel()
+    await asyncio.wait({task})
+    return None

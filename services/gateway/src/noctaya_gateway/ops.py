@@ -1,0 +1,116 @@
+"""The operational endpoints, with FastAPI and an OpenAPI document; model traffic never comes here.
+
+`/healthz` says the process lives, `/readyz` that it takes requests (503 from SIGTERM on; a cold backend is not unready:
+holding requests for it is the gateway's work), `/metrics` and `/noctaya/queue` are read by monitoring and by people. No
+authentication; GET and HEAD only. The OpenAPI document has a path of its own so that it hides nothing of the backend's.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import HTTPException
+from fastapi.responses import JSONResponse, PlainTextResponse
+from noctaya_api.names import PATH_HEALTHZ, PATH_METRICS, PATH_QUEUE, PATH_READYZ
+from noctaya_api.process.metrics import new_registry, render
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from noctaya_gateway import __version__
+from noctaya_gateway.delivery import Delivery
+from noctaya_gateway.errors import GatewayError, MethodNotAllowed
+from noctaya_gateway.gate import Gate
+from noctaya_gateway.responses import error_document
+
+PATH_OPENAPI = "/noctaya/openapi.json"
+PATHS = frozenset({PATH_HEALTHZ, PATH_READYZ, PATH_METRICS, PATH_QUEUE, PATH_OPENAPI})
+"""Exactly these paths are the gateway's own; everything else is the model's."""
+
+
+class Readiness(BaseModel):
+    """Whether this gateway takes requests, and what it knows."""
+
+    ready: bool = Field(description="takes requests; false from SIGTERM on")
+    draining: bool
+    backend_ready: bool = Field(description="at least one backend address is ready")
+    ready_endpoints: int = Field(ge=0, description="how many are")
+    activating: bool = Field(description="an activation lease is held")
+    held: int = Field(ge=0, description="requests waiting for a backend")
+    demand: int = Field(ge=0, description="effective demand")
+    demand_delivered: bool | None = Field(
+        description="whether the scaler knows of the demand; null without demand"
+    )
+    undelivered_seconds: float = Field(ge=0, description="how long there has been demand nobody was told of")
+    undelivered_reason: str = Field(description="last error of the delivery, or empty")
+
+
+def operations(gate: Gate, delivery: Delivery) -> FastAPI:
+    """The ASGI application for `PATHS`."""
+    app = FastAPI(
+        title="Noctaya gateway: operations",
+        version=__version__,
+        openapi_url=PATH_OPENAPI,
+        docs_url=None,
+        redoc_url=None,
+    )
+    registry = new_registry()
+    registry.register(gate.metrics)  # type: ignore[arg-type]
+
+    @app.api_route(PATH_HEALTHZ, methods=["GET", "HEAD"], operation_id="healthz")
+    async def healthz() -> Response:
+        """The process lives."""
+        return Response(status_code=200)
+
+    @app.api_route(
+        PATH_READYZ,
+        methods=["GET", "HEAD"],
+        operation_id="readyz",
+        response_model=Readiness,
+        responses={503: {"model": Readiness, "description": "shutting down"}},
+    )
+    async def readyz() -> Response:
+        """Whether the gateway takes requests, with detail on the backend and on the delivery of demand."""
+        found = readiness(gate, delivery)
+        return JSONResponse(found.model_dump(), status_code=200 if found.ready else 503)
+
+    @app.api_route(
+        PATH_METRICS, methods=["GET", "HEAD"], operation_id="metrics", response_class=PlainTextResponse
+    )
+    async def metrics() -> Response:
+        """Prometheus text format."""
+        body, content_type = render(registry)
+        return Response(body, media_type=content_type)
+
+    @app.api_route(
+        PATH_QUEUE, methods=["GET", "HEAD"], operation_id="queue", response_class=PlainTextResponse
+    )
+    async def queue() -> Response:
+        """The effective demand of this gateway."""
+        return PlainTextResponse(f'{{"pending":{gate.demand.effective}}}\n')
+
+    @app.exception_handler(StarletteHTTPException)
+    async def refuse(_request: Request, error: HTTPException) -> Response:
+        known = MethodNotAllowed() if error.status_code == 405 else _other(error)
+        headers = {name.decode(): value.decode() for name, value in known.headers}
+        return JSONResponse(error_document(known), status_code=error.status_code, headers=headers)
+
+    return app
+
+
+def readiness(gate: Gate, delivery: Delivery) -> Readiness:
+    """The readiness document of this moment."""
+    return Readiness(
+        ready=not gate.draining,
+        draining=gate.draining,
+        backend_ready=gate.ready,
+        ready_endpoints=len(gate.balancer.ready_addresses),
+        activating=gate.activation.pending,
+        held=len(gate.line),
+        demand=gate.demand.effective,
+        demand_delivered=delivery.delivered,
+        undelivered_seconds=round(delivery.undelivered_seconds, 1),
+        undelivered_reason=delivery.last_error,
+    )
+
+
+def _other(error: HTTPException) -> GatewayError:
+    return GatewayError(str(error.detail))
