@@ -1,0 +1,1 @@
+"""The aggregate scaler: one view of demand over several gateways, served to KEDA."""

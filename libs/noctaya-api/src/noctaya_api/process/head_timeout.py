@@ -1,4 +1,4 @@
-"""A deadline for request heads: a client that says nothing, or says it slowly, is dropped.
+"""A deadline and a size for request heads: who says nothing, or says it slowly or endlessly, is dropped.
 
 A timer for each request would cost more than parsing a small head. The protocol therefore only marks when a
 head is due and when it is complete, and one sweep for the whole server ages the marks.
@@ -6,9 +6,12 @@ head is due and when it is complete, and one sweep for the whole server ages the
 
 import asyncio
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
+MAX_HEAD_BYTES: Final = 1024 * 1024
+"""Largest request head (contracts 3.8: 1 MiB); measured in what arrives, so a little more may get in."""
 _SWEEPS = 10
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class HeadTimeout:
@@ -20,15 +23,28 @@ class HeadTimeout:
     """
 
     head_age: int | None = None
+    head_bytes: int = 0
+    transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The first head is due from now on."""
         self.head_age = 0
         super().connection_made(transport)  # type: ignore[misc]
 
+    def data_received(self, data: bytes) -> None:
+        """Count what arrives while a head is still owed afterwards."""
+        super().data_received(data)  # type: ignore[misc]
+        if self.head_age is not None:
+            self.head_bytes += len(data)
+            if self.head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+                if not _is_answering(self):
+                    self.transport.write(_TOO_LARGE)
+                self.transport.close()
+
     def on_message_begin(self) -> None:
         """A head has begun."""
         self.head_age = 0
+        self.head_bytes = 0
         super().on_message_begin()  # type: ignore[misc]
 
     def on_headers_complete(self) -> None:
