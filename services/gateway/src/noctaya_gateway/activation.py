@@ -1,14 +1,17 @@
-"""The activation lease: demand for a model that outlives the client that asked for it (contracts 3.7, behaviour G9).
+"""The activation lease: demand for a model that outlives the client that asked for it (contracts 3.7,
+behaviour G9).
 
-A cold request begins an activation or renews its lease. The lease keeps demand alive until the backend is ready - then a
-short grace follows, in which the retries of clients find demand still there - or until it runs out, which is a failure.
+A cold request begins an activation or renews its lease. The lease keeps demand alive until the backend
+is ready - then a short grace follows, in which the retries of clients find demand still there - or
+until it runs out, which is a failure.
 
-Two bounds keep a model that never starts from holding an accelerator for ever. A lease cannot be renewed beyond twice the
-activation timeout after the activation began. And after `n` failures in a row the next lease waits 15 s * 2^(n-1), at most
-5 min, during which cold requests are refused with `activation_failed` and make no demand. The first readiness forgets it.
+Two bounds keep a model that never starts from holding an accelerator for ever. A lease cannot be
+renewed beyond twice the activation timeout after the activation began. And after `n` failures in a row
+the next lease waits 15 s * 2^(n-1), at most 5 min, during which cold requests are refused with
+`activation_failed` and make no demand. The first readiness forgets it.
 
-`Retry-After` comes from how long recent activations took, spread by a tenth either way so that refused clients don't
-return together. No I/O and no task here: time comes from `Timers`, chance from `jitter`.
+`Retry-After` comes from how long recent activations took, spread by a tenth either way so that refused
+clients don't return together. No I/O and no task here: time comes from `Timers`, chance from `jitter`.
 """
 
 from __future__ import annotations
@@ -80,7 +83,9 @@ class Activation:
         begin: Callable[[], None] | None = None,
         end: Callable[[Outcome, str], None] | None = None,
     ) -> None:
-        """Be told: demand may have changed; an activation began; one ended (outcome, and why if it failed)."""
+        """Be told: demand may have changed; an activation began; one ended (outcome, and why if it
+        failed).
+        """
         if change is not None:
             self._on_change.append(change)
         if begin is not None:
@@ -114,7 +119,9 @@ class Activation:
         return 0.0 if self._started is None else self._timers.time() - self._started
 
     def begin(self) -> None:
-        """Begin an activation or renew its lease; ActivationFailed while the back-off lasts; nothing when ready."""
+        """Begin an activation or renew its lease; ActivationFailed while the back-off lasts; nothing when
+        ready.
+        """
         if self._is_ready():
             return
         now = self._timers.time()

@@ -1,8 +1,9 @@
 """Admission: a bounded number of slots, taken without waiting.
 
-A slot covers a request from the moment its body is in until its last response byte, held or forwarded (contracts 3.5), so
-the bound is also the warm concurrency cap of this gateway. Safe methods never take one (behaviour G3). Admission is the
-only source of "pending" demand; whoever listens is told after every change.
+A slot covers a request from the moment its body is in until its last response byte, held or forwarded
+(contracts 3.5), so the bound is also the warm concurrency cap of this gateway. Safe methods never take
+one (behaviour G3). Admission is the only source of "pending" demand; whoever listens is told after
+every change.
 """
 
 from __future__ import annotations

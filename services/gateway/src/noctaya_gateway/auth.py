@@ -1,9 +1,9 @@
 """Client authentication by API key (contracts 3.4, behaviour G10).
 
-The key comes from a mounted Secret file that may hold several keys, one a line. A request presents one as
-`Authorization: Bearer <key>` (any case of the scheme), `x-api-key` or `api-key`; only the first header of each name counts.
-Comparison is in constant time over digests (`TokenFile`). With authentication on, the credential headers never reach the
-backend; with it off they pass through.
+The key comes from a mounted Secret file that may hold several keys, one a line. A request presents one
+as `Authorization: Bearer <key>` (any case of the scheme), `x-api-key` or `api-key`; only the first
+header of each name counts. Comparison is in constant time over digests (`TokenFile`). With
+authentication on, the credential headers never reach the backend; with it off they pass through.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _credentials(headers: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
         seen.add(lowered)
         if lowered == b"authorization":
             scheme, _, credential = value.partition(b" ")
-            if scheme.lower() != b"bearer":
-                continue
-            value = credential
-        found.append(value)
+            if scheme.lower() == b"bearer":
+                found.append(credential)
+        else:
+            found.append(value)
     return found

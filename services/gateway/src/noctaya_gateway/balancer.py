@@ -1,11 +1,13 @@
 """Which backend address the next request goes to (behaviour G7).
 
-The balancer knows, per address, whether the prober found it ready, how many requests are in flight there, and whether the
-data path just failed to connect to it (`suspect`, until the next probe says more). It picks the ready address with the
-fewest requests in flight, ties in turn. Addresses come from discovery in two ranks: the pods of the headless Service, and
-backups (the Service's own address) that serve only while no pod is known to be ready.
+The balancer knows, per address, whether the prober found it ready, how many requests are in flight
+there, and whether the data path just failed to connect to it (`suspect`, until the next probe says
+more). It picks the ready address with the fewest requests in flight, ties in turn. Addresses come from
+discovery in two ranks: the pods of the headless Service, and backups (the Service's own address) that
+serve only while no pod is known to be ready.
 
-Whoever uses an address calls `opened` when it starts and `closed` when it ends, also after the address left.
+Whoever uses an address calls `opened` when it starts and `closed` when it ends, also after the address
+left.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ class Address(NamedTuple):
 
 
 class _Entry:
-    __slots__ = ("address", "backup", "in_flight", "ready", "suspect", "turn")
+    __slots__ = ("address", "backup", "in_flight", "known", "ready", "suspect", "turn")
 
     def __init__(self, address: Address, *, backup: bool) -> None:
         self.address = address
         self.backup = backup
+        self.known = True
         self.ready = False
         self.suspect = False
         self.in_flight = 0
@@ -56,7 +59,9 @@ class Balancer:
         removed: Callable[[Address], None] | None = None,
         suspect: Callable[[Address], None] | None = None,
     ) -> None:
-        """Be told: an address became ready; the last ready one was lost; an address left; a connect failed there."""
+        """Be told: an address became ready; the last ready one was lost; an address left; a connect failed
+        there.
+        """
         for listeners, listener in (
             (self._on_ready, ready),
             (self._on_cold, cold),
@@ -74,7 +79,8 @@ class Balancer:
     @property
     def addresses(self) -> tuple[Address, ...]:
         """Every known address, backups last."""
-        return tuple(sorted(self._entries, key=lambda address: self._entries[address].backup))
+        known = (entry for entry in self._entries.values() if entry.known)
+        return tuple(entry.address for entry in sorted(known, key=lambda entry: entry.backup))
 
     @property
     def ready_addresses(self) -> tuple[Address, ...]:
@@ -123,9 +129,13 @@ class Balancer:
         entry = self._entries.get(address)
         if entry is not None and entry.in_flight > 0:
             entry.in_flight -= 1
+            if not entry.known and entry.in_flight == 0:
+                del self._entries[address]
 
     def report_unreachable(self, address: Address) -> None:
-        """The data path could not connect to `address`: it is probed at once, and avoided until that probe."""
+        """The data path could not connect to `address`: it is probed at once, and avoided until that
+        probe.
+        """
         entry = self._entries.get(address)
         if entry is None or not entry.ready or entry.suspect:
             return
@@ -137,15 +147,13 @@ class Balancer:
         """Replace the known addresses; those that stay keep their state, those that left are announced."""
         wanted = dict.fromkeys(backup, True) | dict.fromkeys(primary, False)
         was_ready = self.ready
-        gone = [address for address in self._entries if address not in wanted]
+        gone = [address for address in self.addresses if address not in wanted]
         for address in gone:
-            del self._entries[address]
+            self._forget(address)
         for address, is_backup in wanted.items():
-            entry = self._entries.get(address)
-            if entry is None:
-                self._entries[address] = _Entry(address, backup=is_backup)
-            else:
-                entry.backup = is_backup
+            entry = self._entries.setdefault(address, _Entry(address, backup=is_backup))
+            entry.backup = is_backup
+            entry.known = True
         self._rebuild()
         for address in gone:
             for listener in self._on_removed:
@@ -156,7 +164,7 @@ class Balancer:
     def mark(self, address: Address, *, ready: bool) -> None:
         """What the prober found out about `address`; unknown addresses are ignored."""
         entry = self._entries.get(address)
-        if entry is None:
+        if entry is None or not entry.known:
             return
         was_ready = self.ready
         came_back = ready and (not entry.ready or entry.suspect)
@@ -168,6 +176,14 @@ class Balancer:
                 listener()
         elif was_ready and not self.ready:
             self._announce_cold()
+
+    def _forget(self, address: Address) -> None:
+        entry = self._entries[address]
+        if entry.in_flight:
+            # Its requests still end here; the count must not be given to a newcomer at the same address.
+            entry.known = entry.ready = entry.suspect = False
+        else:
+            del self._entries[address]
 
     def _rebuild(self) -> None:
         ready = [entry for entry in self._entries.values() if entry.ready]

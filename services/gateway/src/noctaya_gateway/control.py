@@ -1,7 +1,7 @@
 """Builds the control side from the settings: every part, and who hears of what.
 
-The only place that knows all parts. Nothing here acts; `start` and `close` of what runs in the background are called by
-`lifecycle`.
+The only place that knows all parts. Nothing here acts; `start` and `close` of what runs in the
+background are called by `lifecycle`.
 """
 
 from __future__ import annotations

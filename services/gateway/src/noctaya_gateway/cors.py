@@ -1,8 +1,8 @@
 """Cross-origin access for browsers, when NOCTAYA_CORS_ORIGINS names who may (behaviour G3).
 
-A preflight is answered here, before authentication: browsers send it without credentials. On real responses, the
-gateway's own headers replace those of the backend, so that a browser never sees two. With no origins configured nothing is
-added or removed and OPTIONS is a request like any other.
+A preflight is answered here, before authentication: browsers send it without credentials. On real
+responses, the gateway's own headers replace those of the backend, so that a browser never sees two.
+With no origins configured nothing is added or removed and OPTIONS is a request like any other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Cors:
     def preflight(self, method: bytes, headers: Sequence[Header]) -> Reply | None:
         """The answer to a preflight, or None when this is none or CORS is off.
 
-        An origin that is not allowed gets an answer without permission, which the browser turns into its error.
+        An origin that is not allowed gets an answer without permission, which the browser turns into
+        its error.
         """
         if not self.enabled or method != b"OPTIONS":
             return None

@@ -1,7 +1,8 @@
-"""Builds the data path from the settings: connections to backends, the buffer budget, and the engine in front.
+"""Builds the data path from the settings: connections to backends, the buffer budget, and the engine in
+front.
 
-Two engines serve the same exchanges. `protocol` extends uvicorn's own protocol class and is the fast one; `asgi` uses public
-interfaces only and is kept as the fallback (NOCTAYA_HTTP_ENGINE).
+Two engines serve the same exchanges. `protocol` extends uvicorn's own protocol class and is the fast
+one; `asgi` uses public interfaces only and is kept as the fallback (NOCTAYA_HTTP_ENGINE).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Whether the demand of this gateway reaches whoever scales the backend (behaviour G12).
 
-A cold request is admitted in good faith that somebody will start a model. When the aggregate scaler can't be reached, or
-KEDA does not ask the co-located scaler, that request waits in vain; this must be visible within seconds in a metric, in
-`/readyz` and in the log. `Delivery` is told what was handed over and when; `watch` writes the log.
+A cold request is admitted in good faith that somebody will start a model. When the aggregate scaler
+can't be reached, or KEDA does not ask the co-located scaler, that request waits in vain; this must be
+visible within seconds in a metric, in `/readyz` and in the log. `Delivery` is told what was handed over
+and when; `watch` writes the log.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Delivery:
         clock: monotonic seconds.
         demand: the effective demand now.
         channel: who is to be told, for messages.
-        patience: seconds the receiver may stay silent before demand counts as undelivered; 0 when attempts that
-            fail are reported by `failed`.
+        patience: seconds the receiver may stay silent before demand counts as undelivered; 0 when
+            attempts that fail are reported by `failed`.
     """
 
     def __init__(

@@ -1,12 +1,13 @@
 """The number KEDA sees (contracts 3.7, behaviour S4).
 
-Effective demand = admitted requests if there are any, else 1 while an activation lease or the retry grace lasts, else 0.
-`DemandMeter` computes it from its two sources and publishes it to a `DemandSignal`; every reader - ExternalScaler,
-reporter, `/noctaya/queue`, metrics - sees that one value, so `active` and the metric never disagree.
+Effective demand = admitted requests if there are any, else 1 while an activation lease or the retry
+grace lasts, else 0. `DemandMeter` computes it from its two sources and publishes it to a
+`DemandSignal`; every reader - ExternalScaler, reporter, `/noctaya/queue`, metrics - sees that one
+value, so `active` and the metric never disagree.
 
-The rise from 0 is published at once: somebody is waiting for a model. Every other change is published within
-`SETTLE` seconds by one timer, so that thousands of short warm requests don't turn into as many wake-ups and reports;
-a reader that asks (`snapshot`) always gets the exact value.
+The rise from 0 is published at once: somebody is waiting for a model. Every other change is published
+within `SETTLE` seconds by one timer, so that thousands of short warm requests don't turn into as many
+wake-ups and reports; a reader that asks (`snapshot`) always gets the exact value.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Where the backend's addresses come from (behaviour G7): the URL itself, a static list, a headless Service by DNS, or a file.
+"""Where the backend's addresses come from (behaviour G7): the URL itself, a static list, a headless
+Service by DNS, or a file.
 
-A headless name is resolved again every few seconds, every second while an activation is pending, and at once when a
-connect failed. The Service's own address stays in the balancer as a backup: while DNS still holds the pod back in a
-cache, the Service already reaches it. A name that doesn't exist means "no pod"; a name server that doesn't answer means
-nothing, and the addresses stay.
+A headless name is resolved again every few seconds, every second while an activation is pending, and at
+once when a connect failed. The Service's own address stays in the balancer as a backup: while DNS still
+holds the pod back in a cache, the Service already reaches it. A name that doesn't exist means "no pod";
+a name server that doesn't answer means nothing, and the addresses stay.
 
-A file holds one `host:port` a line and is replaced as a whole by whoever runs the backends without a cluster. It is looked at
-ten times a second. A missing file means "no backend"; one that can't be parsed means nothing, and the addresses stay.
+A file holds one `host:port` a line and is replaced as a whole by whoever runs the backends without a
+cluster. It is looked at ten times a second. A missing file means "no backend"; one that can't be parsed
+means nothing, and the addresses stay.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def _parse_address(text: str) -> Address:
 
 
 def read_endpoints(path: Path) -> tuple[Address, ...]:
-    """The addresses in an endpoints file, empty when there is none; OSError or ValueError when it can't be used."""
+    """The addresses in an endpoints file, empty when there is none; OSError or ValueError when it can't be
+    used.
+    """
     try:
         lines = path.read_text(encoding="utf-8").split()
     except FileNotFoundError:

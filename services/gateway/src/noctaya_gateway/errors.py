@@ -1,9 +1,9 @@
 """Every refusal the gateway makes itself, as a type.
 
-One error carries all that any place needs to know about it: the HTTP status, the OpenAI-style `code` and `type`, headers
-that go with it (`Retry-After`, `WWW-Authenticate`), and the `reason` under which it is counted in
-`noctaya_gateway_rejections_total` (None when it is not a rejection in the sense of contracts 3.10). Rendering happens in
-`responses`; nothing else decides how a failure looks on the wire.
+One error carries all that any place needs to know about it: the HTTP status, the OpenAI-style `code`
+and `type`, headers that go with it (`Retry-After`, `WWW-Authenticate`), and the `reason` under which it
+is counted in `noctaya_gateway_rejections_total` (None when it is not a rejection in the sense of
+contracts 3.10). Rendering happens in `responses`; nothing else decides how a failure looks on the wire.
 """
 
 from __future__ import annotations

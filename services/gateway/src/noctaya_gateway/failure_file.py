@@ -1,9 +1,9 @@
 """A file in which others say that an activation can't succeed (behaviour G9).
 
-Whoever watches the backend's processes - the operator through a downward-API volume, or `noctaya run` - writes the reason
-into NOCTAYA_ACTIVATION_FAILURE_FILE. What stood there before an activation began says nothing about it: only a file that
-was written again since, and is not blank, dooms it. The file is looked at once a second, and only while an activation is
-pending.
+Whoever watches the backend's processes - the operator through a downward-API volume, or `noctaya run` -
+writes the reason into NOCTAYA_ACTIVATION_FAILURE_FILE. What stood there before an activation began says
+nothing about it: only a file that was written again since, and is not blank, dooms it. The file is
+looked at once a second, and only while an activation is pending.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The control side of the gateway as one request sees it.
 
-The data path holds a `Gate` and asks it everything that is not bytes: may this client in, is there a slot, is a backend
-ready and which, what does a cold service say, how long to wait. The gate also ties its parts together: readiness releases
-the line and ends the activation, the end of a failed activation tells those who wait, every change reaches the demand meter.
+The data path holds a `Gate` and asks it everything that is not bytes: may this client in, is there a
+slot, is a backend ready and which, what does a cold service say, how long to wait. The gate also ties
+its parts together: readiness releases the line and ends the activation, the end of a failed activation
+tells those who wait, every change reaches the demand meter.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from noctaya_gateway.waiting import WaitingLine
 log = logging.getLogger(__name__)
 
 LEFTOVER = 1.0
-"""Seconds: a held request whose own deadline is this near when its activation fails is left to time out by itself."""
+"""Seconds: a held request whose own deadline is this near when its activation fails is left to time out by
+itself.
+"""
 
 
 class RequestView(Protocol):
@@ -40,7 +43,9 @@ class RequestView(Protocol):
 
 
 class Gate:
-    """Everything the data path asks; attributes are the parts, methods the questions that concern several of them."""
+    """Everything the data path asks; attributes are the parts, methods the questions that concern several
+    of them.
+    """
 
     def __init__(
         self,

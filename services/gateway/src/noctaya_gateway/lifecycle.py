@@ -1,9 +1,10 @@
 """A gateway process from start to exit: what starts in which order, and the ordered drain (behaviour G8).
 
-Start: addresses and probes first, then the scaler's port, then the HTTP port, so that the first request finds everything in
-place. Stop, on SIGTERM or SIGINT: `/readyz` fails while requests are still accepted (lame duck, for load balancers to
-notice); the listeners close; requests in flight, held ones too, get the drain budget and keep counting as demand; KEDA's
-streams end cleanly; the demand report is withdrawn last. A second signal ends the waiting at once. Exit code 0.
+Start: addresses and probes first, then the scaler's port, then the HTTP port, so that the first request
+finds everything in place. Stop, on SIGTERM or SIGINT: `/readyz` fails while requests are still accepted
+(lame duck, for load balancers to notice); the listeners close; requests in flight, held ones too, get
+the drain budget and keep counting as demand; KEDA's streams end cleanly; the demand report is withdrawn
+last. A second signal ends the waiting at once. Exit code 0.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ async def serve(settings: GatewaySettings, *, stop: Stop | None = None) -> int:
         await stop.wait()
         await drain(settings, control, server)
     except (OSError, TlsUnusable) as error:
-        log.error("the gateway can't start", extra={"error": str(error)})
+        log.error("the gateway can't start: %s", error)  # noqa: TRY400  the reason says it all
         return 1
     finally:
         watcher.cancel()
@@ -94,7 +95,7 @@ async def _start(control: Control, server: HttpServer) -> None:
     if control.reporter is not None:
         control.reporter.start()
     await server.start()
-    # What was imported and built until now lives as long as the process; the collector need not look at it again.
+    # What was imported and built until now lives as long as the process; no need to collect it again.
     gc.collect()
     gc.freeze()
     log.info("listening", extra={"listener": "http", "port": server.port})

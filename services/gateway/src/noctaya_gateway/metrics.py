@@ -1,8 +1,9 @@
 """What the gateway counts, and how Prometheus reads it (contracts 3.10).
 
-The hot path increments plain integers; a collector turns them into metric families when `/metrics` is read. Gauges are
-read from their owners at that moment and are never stored. Families with a label are absent until they have a first
-sample; that is contract. Every name is documented in the README of this service.
+The hot path increments plain integers; a collector turns them into metric families when `/metrics` is
+read. Gauges are read from their owners at that moment and are never stored. Families with a label are
+absent until they have a first sample; that is contract. Every name is documented in the README of this
+service.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a cold service answers to safe requests, without waking the model (behaviour G3).
 
-`GET /v1/models` and `GET /v1/models/{id}` list what this service serves together with its state, so that a client's model
-picker works while nothing runs. Ids may contain slashes, percent-encoded or not. Everything else safe gets 503 `cold_start`.
+`GET /v1/models` and `GET /v1/models/{id}` list what this service serves together with its state, so
+that a client's model picker works while nothing runs. Ids may contain slashes, percent-encoded or not.
+Everything else safe gets 503 `cold_start`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Models:
         self._created = created
 
     def answer(self, target: bytes, *, state: State) -> Reply | None:
-        """The reply to a GET of `target` (path and query), None when it is no model path; ModelNotFound for others' ids."""
+        """The reply to a GET of `target` (path and query), None when it is no model path; ModelNotFound
+        for others' ids.
+        """
         path = target.partition(b"?")[0]
         if path.rstrip(b"/") == LIST_PATH:
             listed = [self._model(model_id, state) for model_id in self.ids]

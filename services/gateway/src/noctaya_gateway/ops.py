@@ -1,8 +1,9 @@
 """The operational endpoints, with FastAPI and an OpenAPI document; model traffic never comes here.
 
-`/healthz` says the process lives, `/readyz` that it takes requests (503 from SIGTERM on; a cold backend is not unready:
-holding requests for it is the gateway's work), `/metrics` and `/noctaya/queue` are read by monitoring and by people. No
-authentication; GET and HEAD only. The OpenAPI document has a path of its own so that it hides nothing of the backend's.
+`/healthz` says the process lives, `/readyz` that it takes requests (503 from SIGTERM on; a cold backend
+is not unready: holding requests for it is the gateway's work), `/metrics` and `/noctaya/queue` are read
+by monitoring and by people. No authentication; GET and HEAD only. The OpenAPI document has a path of
+its own so that it hides nothing of the backend's.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
         redoc_url=None,
     )
     registry = new_registry()
-    registry.register(gate.metrics)  # type: ignore[arg-type]
+    registry.register(gate.metrics)
 
     @app.api_route(PATH_HEALTHZ, methods=["GET", "HEAD"], operation_id="healthz")
     async def healthz() -> Response:

@@ -1,7 +1,8 @@
 """How fast a queue may be let onto one backend address (behaviour G7).
 
-One token bucket per address: `rate` requests a second, bursts of a tenth of a second's worth (at least one). A rate of 0
-means no pacing. Buckets of addresses that are full again are forgotten, so nothing grows with address churn.
+One token bucket per address: `rate` requests a second, bursts of a tenth of a second's worth (at least
+one). A rate of 0 means no pacing. Buckets of addresses that are full again are forgotten, so nothing
+grows with address churn.
 """
 
 from __future__ import annotations

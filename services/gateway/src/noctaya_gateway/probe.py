@@ -1,10 +1,11 @@
 """One readiness probe: connect, GET, look at the status, hang up.
 
-Every probe makes a connection of its own, as the kubelet does. A connection that was once answered by the wrong server, or
-that hangs, can therefore never be asked again (behaviour G12), and each probe resolves and connects afresh. No proxy
-setting is honoured. A redirect is followed only to the same host, by path. While a connect is not answered at all - the
-packet was dropped because the pod's network is just coming up - the kernel would repeat it only after a second; so another
-connect is tried beside it every `STAGGER` seconds, and whichever succeeds first is used.
+Every probe makes a connection of its own, as the kubelet does. A connection that was once answered by
+the wrong server, or that hangs, can therefore never be asked again (behaviour G12), and each probe
+resolves and connects afresh. No proxy setting is honoured. A redirect is followed only to the same
+host, by path. While a connect is not answered at all - the packet was dropped because the pod's network
+is just coming up - the kernel would repeat it only after a second; so another connect is tried beside
+it every `STAGGER` seconds, and whichever succeeds first is used.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Outcome(enum.Enum):
 
 
 class HttpProbe:
-    """Probes addresses with `GET path`; `host` is the Host header, `timeout` covers all of a probe, in seconds."""
+    """Probes addresses with `GET path`; `host` is the Host header, `timeout` covers all of a probe, in
+    seconds.
+    """
 
     def __init__(
         self,

@@ -1,9 +1,10 @@
 """Backend readiness, watched in the background and owned by the gateway (behaviour G6).
 
-Every known address has one watcher. It probes slowly while nothing hangs on the answer, and fast while an activation is
-pending or the data path just failed to connect there. A ready address becomes unready only after `fall` bad probes in a
-row, so that neither one slow probe nor a client that left makes a warm service cold; an unready one becomes ready after
-`rise` good ones. A service at zero that somebody else brings up is noticed by the slow probes.
+Every known address has one watcher. It probes slowly while nothing hangs on the answer, and fast while
+an activation is pending or the data path just failed to connect there. A ready address becomes unready
+only after `fall` bad probes in a row, so that neither one slow probe nor a client that left makes a
+warm service cold; an unready one becomes ready after `rise` good ones. A service at zero that somebody
+else brings up is noticed by the slow probes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Reports of this gateway's demand to the aggregate scaler (contracts 3.11, behaviour G12).
 
-One report on every change of published demand and one every two seconds, one after the other, each with a sequence number
-of its own, one second at most. Success is 204 and nothing else. After anything else - an error status, a timeout, a broken
-connection - the connection is thrown away and the next report resolves and connects anew: a keep-alive connection that
-answers wrongly is never asked twice. A failed report is tried again after a quarter of a second, then ever later up to the
-beat.
+One report on every change of published demand and one every two seconds, one after the other, each with
+a sequence number of its own, one second at most. Success is 204 and nothing else. After anything else -
+an error status, a timeout, a broken connection - the connection is thrown away and the next report
+resolves and connects anew: a keep-alive connection that answers wrongly is never asked twice. A failed
+report is tried again after a quarter of a second, then ever later up to the beat.
 
 At the end of the drain the report is withdrawn: demand 0, and no report after it.
 """

@@ -1,8 +1,9 @@
 """How the gateway's own answers look on the wire; pure functions only.
 
-Errors follow the OpenAI shape `{"error": {"message", "type", "param", "code"}}` in both forms: as a whole response
-before anything was sent, and as the last event of a stream that is already committed (behaviour G2). An event is always
-followed by `data: [DONE]`, so that SDKs end instead of waiting for more; no `finish_reason` is ever made up.
+Errors follow the OpenAI shape `{"error": {"message", "type", "param", "code"}}` in both forms: as a
+whole response before anything was sent, and as the last event of a stream that is already committed
+(behaviour G2). An event is always followed by `data: [DONE]`, so that SDKs end instead of waiting for
+more; no `finish_reason` is ever made up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from noctaya_gateway.errors import INVALID_REQUEST, SERVER, GatewayError
 Header = tuple[bytes, bytes]
 
 HEARTBEAT = b": heartbeat\n"
-"""One comment line and no blank line after it: a blank line would end an event that never was (behaviour G1)."""
+"""One comment line and no blank line after it: a blank line would end an event that never was (behaviour
+G1).
+"""
 
 DONE_EVENT = b"data: [DONE]\n\n"
 
@@ -67,7 +70,8 @@ def render_error_event(error: GatewayError) -> bytes:
 def render_upstream_error_event(status: int, body: bytes) -> bytes:
     """A backend's non-2xx answer, re-framed for a stream whose 200 is already sent.
 
-    A JSON error of the backend keeps its members; any other body becomes the message. The status is put inside.
+    A JSON error of the backend keeps its members; any other body becomes the message. The status is put
+    inside.
     """
     return _event({"error": _upstream_error(status, body)}) + DONE_EVENT
 

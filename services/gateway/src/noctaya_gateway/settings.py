@@ -1,7 +1,8 @@
-"""Settings of the gateway, all from the environment (contracts 3.1 and the table in this service's README).
+"""Settings of the gateway, all from the environment (contracts 3.1 and the table in this service's
+README).
 
-A bad value stops the start with a line that names the variable, the value and what is allowed; the alpha replaced it by the
-default without a word. Durations are Go durations (`300ms`, `10s`, `1h30m`).
+A bad value stops the start with a line that names the variable, the value and what is allowed; the
+alpha replaced it by the default without a word. Durations are Go durations (`300ms`, `10s`, `1h30m`).
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class GatewaySettings(BaseSettings):
     )
     ready_grace: NotNegative = Field(15.0, description="demand kept after readiness for retrying clients")
     activation_failure_file: Path | None = Field(
-        None, description="file whose rewriting with text ends a pending activation with that text"
+        None, description="file that, rewritten with text, ends a pending activation"
     )
 
     max_body_bytes: int = Field(268435456, ge=1, description="largest request body")
@@ -207,7 +208,9 @@ class GatewaySettings(BaseSettings):
 
     @property
     def listed_models(self) -> tuple[str, ...]:
-        """Ids listed while cold; the service's name first, by default the backend's first label without `-backend`."""
+        """Ids listed while cold; the service's name first, by default the backend's first label without
+        `-backend`.
+        """
         name = self.service_name or self.backend_address.host.split(".")[0].removesuffix("-backend")
         return (name, *self.model_ids)
 

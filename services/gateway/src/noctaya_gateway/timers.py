@@ -1,7 +1,8 @@
 """The part of an event loop that the state machines of the gateway need: a clock and one-shot timers.
 
-Admission, activation and the waiting line never look at the wall clock nor sleep; they are handed these two methods. In
-production that is the running loop itself; in tests a clock that moves when the test says so.
+Admission, activation and the waiting line never look at the wall clock nor sleep; they are handed these
+two methods. In production that is the running loop itself; in tests a clock that moves when the test
+says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """OpenTelemetry spans of a request, when a collector is configured; None everywhere otherwise.
 
-The data path asks for one `RequestTrace` per request and names the phases it goes through: admission, activation, upstream.
-With tracing on, the upstream request carries a `traceparent` of the gateway's span; with it off the client's header passes
-through untouched and the only cost is one comparison with None.
+The data path asks for one `RequestTrace` per request and names the phases it goes through: admission,
+activation, upstream. With tracing on, the upstream request carries a `traceparent` of the gateway's
+span; with it off the client's header passes through untouched and the only cost is one comparison with
+None.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """The line in which cold requests wait, in the order in which they came (behaviour G1, G5, G7).
 
-One line, three timers, whatever the number of held requests: the next heartbeat, the next deadline, the next paced
-release. There is no task per request. A held request is anything that implements `Waiter`; `hold` gives a `Ticket`, which
-leaves the line in constant time. Deadlines need no second queue: everyone waits the same time, so the line's own order is
-the order of deadlines. A request that was released but could not connect goes back to where it stood, with the deadline it
-had, and nobody overtakes it.
+One line, three timers, whatever the number of held requests: the next heartbeat, the next deadline, the
+next paced release. There is no task per request. A held request is anything that implements `Waiter`;
+`hold` gives a `Ticket`, which leaves the line in constant time. Deadlines need no second queue:
+everyone waits the same time, so the line's own order is the order of deadlines. A request that was
+released but could not connect goes back to where it stood, with the deadline it had, and nobody
+overtakes it.
 
-Heartbeats that fall due within a tenth of a second are sent together, which keeps thousands of held requests cheap.
+Heartbeats that fall due within a tenth of a second are sent together, which keeps thousands of held
+requests cheap.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ HEARTBEAT_BATCH = 0.1
 
 
 class Waiter(Protocol):
-    """What the line holds; exactly one of `released` and `failed` is called, unless the ticket is cancelled first."""
+    """What the line holds; exactly one of `released` and `failed` is called, unless the ticket is
+    cancelled first.
+    """
 
     waited: float
     """Seconds spent in the line so far, written before `released` and `failed`."""
@@ -139,7 +143,9 @@ class WaitingLine:
         ticket.detach()
 
     def pump(self) -> None:
-        """Release from the head as far as ready addresses and pacing allow; called when an address became ready."""
+        """Release from the head as far as ready addresses and pacing allow; called when an address became
+        ready.
+        """
         if self._pumping:
             return
         self._pumping = True
@@ -149,7 +155,9 @@ class WaitingLine:
             self._pumping = False
 
     def fail_all(self, make_error: Callable[[], GatewayError], *, deadline_after: float = 0.0) -> None:
-        """End the wait of everyone held now whose deadline lies after `deadline_after` with an error of its own."""
+        """End the wait of everyone held now whose deadline lies after `deadline_after` with an error of
+        its own.
+        """
         ticket = self._head
         doomed: list[Ticket] = []
         while ticket is not None:
