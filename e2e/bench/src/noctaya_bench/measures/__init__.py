@@ -1,0 +1,1 @@
+"""The ten measures of docs/performance.md, one module each."""

@@ -1,0 +1,1 @@
+"""The proxies that are measured next to each other."""

@@ -1,0 +1,67 @@
+"""Findings as Markdown: the summary of promises first, then a table a measure.
+
+docs/performance.md keeps its prose; only what stands between the two markers is written by the bench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from .verdicts import Finding
+
+BEGIN = "<!-- measured: begin; written by python -m noctaya_bench --write -->"
+END = "<!-- measured: end -->"
+
+
+def render_report(
+    findings: Sequence[Finding], versions: Mapping[str, str], *, when: datetime, quick: bool
+) -> str:
+    """The measured part of the document."""
+    kind = "a quick run" if quick else "a full run"
+    took = sum(finding.seconds for finding in findings)
+    parts = [
+        f"Measured on {when:%Y-%m-%d} in {kind} of {took / 60:.1f} minutes.",
+        render_promises(findings),
+        *(render_finding(finding) for finding in findings),
+        "### Versions",
+        render_table(("what", "version"), list(versions.items())),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def render_promises(findings: Sequence[Finding]) -> str:
+    """One row a promise."""
+    rows = [
+        (finding.measure, verdict.promise, verdict.measured, verdict.word)
+        for finding in findings
+        for verdict in finding.verdicts
+    ]
+    return render_table(("#", "promise", "measured", ""), rows)
+
+
+def render_finding(finding: Finding) -> str:
+    """The figures of one measure."""
+    heading = f"### {finding.measure} {finding.title}"
+    return f"{heading}\n\n{render_table(finding.columns, finding.rows)}"
+
+
+def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; cells may not hold a pipe."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def replace_measured(document: str, measured: str) -> str:
+    """`document` with `measured` between its markers; ValueError when they are missing."""
+    head, begin, rest = document.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the document lacks the lines {BEGIN!r} and {END!r}")
+    return f"{head}{begin}\n\n{measured}\n{end}{tail}"
+
+
+def write_document(path: Path, measured: str) -> None:
+    """Put the measured part into the document at `path`."""
+    path.write_text(replace_measured(path.read_text(), measured))
