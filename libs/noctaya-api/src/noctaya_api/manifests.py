@@ -69,8 +69,9 @@ _MODELS: Final[Mapping[str, type[LLMService] | type[InferenceRuntime]]] = {
 _SUFFIXES: Final = {".yaml", ".yml", ".json"}
 # Metadata is known to the API server, not to the schemas; these are the fields a manifest may carry.
 _METADATA: Final[Schema] = {
-    "properties": dict.fromkeys(
-        (
+    "properties": {
+        name: {}
+        for name in (
             "name",
             "namespace",
             "labels",
@@ -86,9 +87,8 @@ _METADATA: Final[Schema] = {
             "ownerReferences",
             "managedFields",
             "selfLink",
-        ),
-        {"x-kubernetes-preserve-unknown-fields": True},
-    )
+        )
+    }
 }
 
 

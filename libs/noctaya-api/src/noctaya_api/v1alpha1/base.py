@@ -183,6 +183,21 @@ class Quantity(str):
         return quantity
 
 
+class Divisor(Quantity):
+    """A quantity in an unbounded list, where a rule would cost more than the API server allows."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """The schema of a quantity without the rule."""
+        result = super().__get_pydantic_json_schema__(schema, handler)
+        del result[VALIDATIONS]
+        return result
+
+
 def _format(name: str) -> JsonDict:
     return {"format": name}
 

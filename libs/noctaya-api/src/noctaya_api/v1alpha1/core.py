@@ -19,10 +19,10 @@ from noctaya_api.v1alpha1.base import (
     LIST_TYPE,
     MAP_TYPE,
     Bool,
+    Divisor,
     Int32,
     Int64,
     KubeModel,
-    Quantity,
     Rule,
     int_or_string_schema,
 )
@@ -99,7 +99,7 @@ class ResourceFieldSelector(KubeModel):
     container_name: str | None = Field(
         default=None, description="Container to look at; required in volumes only."
     )
-    divisor: Quantity | None = Field(default=None, description="Unit of the value; 1 if absent.")
+    divisor: Divisor | None = Field(default=None, description="Unit of the value; 1 if absent.")
     resource: str = Field(description="Resource to read, for example limits.memory.")
 
 

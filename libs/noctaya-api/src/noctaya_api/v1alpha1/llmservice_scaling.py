@@ -14,6 +14,10 @@ _HOUR: Final = 3600 * _SECOND
 AtLeastOne = Annotated[Int32, Field(ge=1)]
 
 
+# Rules look whether a field is there although it has a default: the API server checks the default `{}` of the
+# object around it against them as it stands.
+
+
 class ScalingMetric(StrEnum):
     """What replicas are counted by."""
 
@@ -67,25 +71,27 @@ class Scaling(KubeModel):
 
     rules: ClassVar = (
         Rule(
-            cel="self.min <= self.max",
+            cel="!has(self.min) || !has(self.max) || self.min <= self.max",
             holds=lambda scaling: scaling.min <= scaling.max,
             message="min must not be greater than max, which is 1 unless given",
         ),
         Rule(
-            cel="duration(self.activationTimeout) > duration('0s')",
+            cel="!has(self.activationTimeout) || duration(self.activationTimeout) > duration('0s')",
             holds=lambda scaling: scaling.activation_timeout.nanoseconds > 0,
             message="activationTimeout must be a duration greater than zero, such as 5m",
         ),
         Rule(
-            cel="duration(self.drainTimeout) >= duration('0s')",
+            cel="!has(self.drainTimeout) || duration(self.drainTimeout) >= duration('0s')",
             holds=lambda scaling: scaling.drain_timeout.nanoseconds >= 0,
             message="drainTimeout must be a duration that is not negative, such as 2m",
         ),
         Rule(
-            cel="duration(self.scaleDownStabilization) >= duration('0s') && "
+            # Added to the epoch, because a comparison of text would exceed what the API server lets a rule cost.
+            cel="!has(self.scaleDownStabilization) || "
+            "(duration(self.scaleDownStabilization) >= duration('0s') && "
             "duration(self.scaleDownStabilization) <= duration('1h') && "
-            "duration(self.scaleDownStabilization) == "
-            "duration(string(duration(self.scaleDownStabilization).getSeconds()) + 's')",
+            "timestamp(0) + duration(self.scaleDownStabilization) == "
+            "timestamp(duration(self.scaleDownStabilization).getSeconds()))",
             holds=lambda scaling: (
                 0 <= scaling.scale_down_stabilization.nanoseconds <= _HOUR
                 and scaling.scale_down_stabilization.nanoseconds % _SECOND == 0
@@ -159,7 +165,7 @@ class ColdStart(KubeModel):
 
     rules: ClassVar = (
         Rule(
-            cel="duration(self.heartbeatInterval) > duration('0s')",
+            cel="!has(self.heartbeatInterval) || duration(self.heartbeatInterval) > duration('0s')",
             holds=lambda cold_start: cold_start.heartbeat_interval.nanoseconds > 0,
             message="heartbeatInterval must be a duration greater than zero, such as 10s",
         ),
