@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -234,6 +235,13 @@ async def test_signals_are_left_alone() -> None:
         assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_it_serves_under_uvloop() -> None:
-    run(test_g8_drain_lets_a_request_in_flight_end_and_closes_idle_connections())
-    run(test_drain_cuts_what_outlives_the_budget_and_says_how_many())
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        test_g8_drain_lets_a_request_in_flight_end_and_closes_idle_connections,
+        test_drain_cuts_what_outlives_the_budget_and_says_how_many,
+    ],
+)
+def test_it_behaves_the_same_under_uvloop(behaviour: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    with ThreadPoolExecutor(1) as thread:  # its own loop, away from the one of the test session
+        thread.submit(lambda: run(behaviour())).result()

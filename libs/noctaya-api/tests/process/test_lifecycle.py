@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from noctaya_api.process.lifecycle import Stop, run
@@ -30,4 +31,5 @@ def test_run_returns_the_result_and_uses_uvloop_where_installed() -> None:
     async def main() -> str:
         return type(asyncio.get_running_loop()).__module__
 
-    assert run(main()).startswith("uvloop")
+    with ThreadPoolExecutor(1) as thread:  # its own loop, away from the one of the test session
+        assert thread.submit(lambda: run(main())).result().startswith("uvloop")
