@@ -1,0 +1,94 @@
+"""Fixtures of the conformance suite; every test runs once per HTTP engine.
+
+All coroutines of one pytest worker share a loop, because gateways and backends are lent from test to test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from .harness.rig import Rig, Rigs, start_rig
+
+HERE = Path(__file__).parent
+ENGINES = ("asgi", "protocol")
+
+Start = Callable[..., Awaitable[Rig]]
+Lend = Callable[..., Awaitable[Rig]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    shared_loop = pytest.mark.asyncio(loop_scope="session")
+    for item in items:
+        if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(shared_loop, append=False)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine under test."""
+    return str(request.param)
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def rigs() -> AsyncIterator[Rigs]:
+    kept = Rigs()
+    yield kept
+    await kept.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def start(engine: str) -> AsyncIterator[Start]:
+    """Start a gateway of this test's own: `rig = await start(healthy=False, NOCTAYA_MAX_QUEUE="1")`."""
+    started: list[Rig] = []
+
+    async def start_one(*, healthy: bool = True, **env: str) -> Rig:
+        rig = await start_rig(engine, env, healthy=healthy)
+        started.append(rig)
+        return rig
+
+    yield start_one
+    for rig in started:
+        await rig.stop()
+    for rig in started:
+        assert_sound(rig)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def lend(engine: str, rigs: Rigs) -> AsyncIterator[Lend]:
+    """Borrow a gateway with this environment; it must be left at rest."""
+    lent: list[Rig] = []
+
+    async def lend_one(*, healthy: bool = True, **env: str) -> Rig:
+        rig = await rigs.lend(engine, env, healthy=healthy)
+        lent.append(rig)
+        return rig
+
+    yield lend_one
+    for rig in lent:
+        await rigs.give_back(rig)
+        assert_sound(rig)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def warm(lend: Lend) -> Rig:
+    """A shared gateway with default settings and a ready backend."""
+    return await lend()
+
+
+COLD: Mapping[str, str] = {"NOCTAYA_HEARTBEAT_INTERVAL": "250ms", "NOCTAYA_ACTIVATION_TIMEOUT": "60s"}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def cold(lend: Lend) -> Rig:
+    """A shared gateway whose backend is not ready; a heartbeat every 250 ms, patience for a minute."""
+    return await lend(healthy=False, **COLD)
+
+
+def assert_sound(rig: Rig) -> None:
+    """What must hold after every test, whatever it did."""
+    assert rig.gateway.crashes == []
+    assert rig.backend.faults == []
