@@ -41,6 +41,15 @@ class BadRequest(GatewayError):
     status, code, type = 400, "bad_request", INVALID_REQUEST
 
 
+class HeadTooLarge(GatewayError):
+    """The request head does not end within the bytes accepted for it (431)."""
+
+    status, code, type = 431, "request_head_too_large", INVALID_REQUEST
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The request head is larger than the {limit} bytes this gateway accepts.")
+
+
 class Unauthorized(GatewayError):
     """No credential, or none that is known (401 with a challenge)."""
 

@@ -1,0 +1,137 @@
+"""The response to one request, as the client gets it.
+
+Three kinds of source write it: the gateway itself (errors, local answers), the backend, and the waiting
+line (heartbeats). The answer knows how far the response has come and therefore what can still be said:
+before the head anything, after the head of an event stream an error event, after any other head nothing -
+then only a cut tells the client the truth.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from email.utils import formatdate
+
+from noctaya_gateway.client import BODILESS, UNKNOWN, Client
+from noctaya_gateway.errors import GatewayError
+from noctaya_gateway.forward import filter_response_head
+from noctaya_gateway.responses import HEARTBEAT, STREAM_HEADERS, Reply, render_error
+from noctaya_gateway.sse import Reframing, closing_error
+
+Header = tuple[bytes, bytes]
+
+
+class Answer:
+    """See the module.
+
+    Attributes:
+        status: the status sent, 0 before a head was.
+        promised: the gateway itself began an event stream before the backend answered.
+        blocked: the client takes no more bytes for now.
+    """
+
+    __slots__ = ("_client", "_head_only", "_reframing", "_stream", "_tail", "blocked", "promised", "status")
+
+    def __init__(self, client: Client, *, head_only: bool) -> None:
+        self._client = client
+        self._head_only = head_only
+        self._stream = False
+        self._tail = b""
+        self._reframing: Reframing | None = None
+        self.status = 0
+        self.promised = False
+        self.blocked = False
+
+    @property
+    def outcome(self) -> int:
+        """The status to count: the backend's own, also where a promised stream hides it."""
+        return self.status if self._reframing is None else self._reframing.status
+
+    # By the gateway itself
+
+    def reply(self, reply: Reply, extra: Sequence[Header]) -> None:
+        """Send a complete response."""
+        self.status = reply.status
+        close = any(name == b"connection" for name, _ in reply.headers)
+        headers = [header for header in reply.headers if header[0] != b"connection"]
+        headers.append((b"date", formatdate(time.time(), usegmt=True).encode()))
+        headers += extra
+        bodiless = self._head_only or not reply.body
+        length = BODILESS if bodiless else len(reply.body)
+        self._client.send_head(reply.status, b"", headers, length, close=close)
+        if not bodiless:
+            self._client.send_body(reply.body)
+        self._client.finish()
+
+    def fail(self, error: GatewayError, extra: Sequence[Header]) -> None:
+        """Say `error` in the best way that is left."""
+        if self.status == 0:
+            self.reply(render_error(error), extra)
+        elif self._stream and not self._head_only:
+            self._client.send_body(closing_error(error, tail=self._tail))
+            self._client.finish(close=True)
+        else:
+            self._client.abort()
+
+    def heartbeat(self, extra: Sequence[Header]) -> None:
+        """Send a heartbeat, promising the stream with the first one; a client that does not read gets
+        none."""
+        if not self.promised:
+            self.promised = self._stream = True
+            self.status = 200
+            self._client.send_head(200, b"", [*STREAM_HEADERS, *extra], UNKNOWN)
+        if not self.blocked:
+            self._tail = HEARTBEAT
+            self._client.send_body(HEARTBEAT)
+
+    # By the backend
+
+    def interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
+        """Pass a 1xx response on while no head is out."""
+        if self.status == 0:
+            self._client.send_interim(status, reason, headers)
+
+    def begin(
+        self,
+        status: int,
+        reason: bytes,
+        headers: Sequence[Header],
+        *,
+        extra: Sequence[Header],
+        owned: Collection[bytes],
+    ) -> None:
+        """Take the backend's head; MalformedResponseError when it can't be passed on."""
+        head = filter_response_head(status, headers, head_only=self._head_only, owned=owned)
+        if self.promised:
+            if not (200 <= status < 300 and head.stream) or head.coded:
+                self._reframing = Reframing(status)
+            return
+        self.status = status
+        self._stream = head.stream and head.length == UNKNOWN and not head.coded
+        head.headers.extend(extra)
+        self._client.send_head(status, reason, head.headers, head.length)
+
+    def switch(self, reason: bytes, headers: Sequence[Header], extra: Sequence[Header]) -> None:
+        """The backend switched protocols; what follows are raw bytes."""
+        self.status = 101
+        self._client.send_head(101, reason, [*headers, *extra], UNKNOWN)
+        self._client.flush()
+
+    def data(self, data: bytes) -> None:
+        """Body bytes of the backend."""
+        if self._reframing is not None:
+            self._reframing.add(data)
+            return
+        if self._stream:
+            self._tail = data
+        self._client.send_body(data)
+
+    def flush(self) -> None:
+        """The backend has nothing more just now."""
+        self._client.flush()
+
+    def end(self, trailers: Sequence[Header]) -> None:
+        """The backend's response is complete."""
+        if self._reframing is not None:
+            self._client.send_body(self._reframing.events())
+        self._client.finish(trailers)

@@ -1,0 +1,63 @@
+"""What all exchanges of a gateway share, and where a new one starts.
+
+The engines know this object only: it says which paths are the gateway's own and opens an exchange for
+everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from noctaya_gateway.body import BufferBudget
+from noctaya_gateway.client import Client
+from noctaya_gateway.exchange import Exchange
+from noctaya_gateway.forward import REQUEST_NOTABLE
+from noctaya_gateway.gate import Gate
+from noctaya_gateway.request import Request
+from noctaya_gateway.upstream.pool import UpstreamPool
+
+OPERATIONS_PATHS = frozenset(
+    (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue", b"/noctaya/openapi.json")
+)
+"""Exact paths that are the gateway's own; anything else belongs to the backend (contracts 3.2)."""
+
+
+class DataPath:
+    """The shared parts of the data path; give it to an engine.
+
+    Args:
+        gate: the control side.
+        pool: connections to the backends; told here to forget addresses that leave.
+        budget: request bytes that may be held in total.
+        max_body: largest request body in bytes.
+        body_timeout: seconds for the first MiB of a body and for each further one.
+    """
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        pool: UpstreamPool,
+        budget: BufferBudget,
+        max_body: int,
+        body_timeout: float,
+    ) -> None:
+        self.gate = gate
+        self.pool = pool
+        self.budget = budget
+        self.max_body = max_body
+        self.body_timeout = body_timeout
+        self.loop = asyncio.get_running_loop()
+        self.notable = REQUEST_NOTABLE | gate.auth.credential_headers
+        gate.balancer.subscribe(removed=pool.drop)
+
+    @staticmethod
+    def is_operation(target: bytes) -> bool:
+        """True when `target` is one of the gateway's own paths, with or without a query."""
+        return target in OPERATIONS_PATHS or (
+            b"?" in target and target.partition(b"?")[0] in OPERATIONS_PATHS
+        )
+
+    def open(self, client: Client, request: Request) -> Exchange:
+        """A new exchange for `request`; nothing happens before its `begin`."""
+        return Exchange(self, client, request)

@@ -1,0 +1,469 @@
+"""One request from its head to its last response byte: the story of the data path.
+
+    begin            refuse what is malformed, answer a CORS preflight, authenticate, refuse a body
+    announced too large body             take it in: whole if it is small or the model is asleep, else its
+    first MiB; a slow client holds no slot admit            take a slot (POST and the like) and see whether
+    a backend is ready
+      cold           safe methods are answered here; others begin an activation and are refused or stand in
+      line
+    forward          a pooled or new connection; the head and what there is of the body; then the rest as it
+    comes answer           the backend's response, as it comes, with back-pressure both ways end
+    the slot, the bytes held, the backend connection are given back, exactly once, however it ended
+
+Everything happens in callbacks of the event loop; there is no task per request. An engine tells what the
+client does (`begin`, `body_arrived`, `client_gone`, `client_blocked`, `client_drained`), the pool and the
+connection what the backend does, the waiting line when it is this request's turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noctaya_gateway.answer import Answer
+from noctaya_gateway.balancer import Address
+from noctaya_gateway.body import MEBIBYTE, BodyDeadline, RequestBody
+from noctaya_gateway.client import BODILESS, UNKNOWN, Client
+from noctaya_gateway.cors import RESPONSE_HEADERS as CORS_OWNED
+from noctaya_gateway.errors import (
+    BackendInterrupted,
+    BackendUnavailable,
+    BodyTimeout,
+    GatewayError,
+    RequestTooLarge,
+)
+from noctaya_gateway.forward import MalformedResponseError, render_request_head
+from noctaya_gateway.request import Request
+from noctaya_gateway.sse import wants_stream
+from noctaya_gateway.upstream.connection import UpstreamConnection
+from noctaya_gateway.upstream.pool import Connecting
+
+if TYPE_CHECKING:
+    from noctaya_gateway.admission import Slot
+    from noctaya_gateway.datapath import DataPath
+    from noctaya_gateway.responses import Reply
+    from noctaya_gateway.tracing import RequestTrace
+    from noctaya_gateway.waiting import Ticket
+
+Header = tuple[bytes, bytes]
+
+STREAM_THRESHOLD = MEBIBYTE
+"""Body bytes after which a request to a ready backend is forwarded while the rest is still coming."""
+
+CONNECT_ATTEMPTS = 3
+"""How often one request tries to connect before it is refused, over all addresses."""
+
+BODY, HELD, CONNECTING, FORWARDING, DONE = range(5)
+_PHASES = ("body", "held", "upstream", "upstream", "response")
+
+
+class Exchange:
+    """See the module. Receiver of upstream events, waiter in the line, waiter for a connection."""
+
+    __slots__ = (
+        "_address",
+        "_answer",
+        "_attempts",
+        "_client",
+        "_connecting",
+        "_connection",
+        "_deadline",
+        "_failed_at",
+        "_path",
+        "_phase",
+        "_replayed",
+        "_slot",
+        "_ticket",
+        "_trace",
+        "body",
+        "request",
+        "waited",
+    )
+
+    def __init__(self, path: DataPath, client: Client, request: Request) -> None:
+        self.request = request
+        self.body = RequestBody(limit=path.max_body, budget=path.budget)
+        self.waited = -1.0
+        self._path = path
+        self._client = client
+        self._phase = BODY
+        self._answer = Answer(client, head_only=request.method == b"HEAD")
+        self._slot: Slot | None = None
+        self._ticket: Ticket | None = None
+        self._address: Address | None = None
+        self._connecting: Connecting | None = None
+        self._connection: UpstreamConnection | None = None
+        self._deadline: BodyDeadline | None = None
+        self._attempts = 0
+        self._failed_at: tuple[Address, ...] = ()
+        self._replayed = False
+        self._trace: RequestTrace | None = None
+
+    @property
+    def done(self) -> bool:
+        """True when the exchange is over and has given everything back."""
+        return self._phase == DONE
+
+    # The client's side
+
+    def begin(self) -> None:
+        """The head is complete: decide whether the body is wanted at all."""
+        request = self.request
+        gate = self._path.gate
+        if gate.tracing is not None:
+            self._trace = gate.tracing.begin(request.method, request.target, request.headers)
+            self._trace.phase("admission")
+        try:
+            if request.fault is not None:
+                raise request.fault
+            if gate.cors_enabled and (preflight := gate.preflight(request)) is not None:
+                self._reply(preflight)
+                return
+            gate.auth.check(request.headers)
+            if request.content_length > self._path.max_body:
+                raise RequestTooLarge(self._path.max_body)
+        except GatewayError as error:
+            self._fail(error)
+            return
+        if request.expects_continue and request.has_body:
+            self._client.send_continue()
+
+    def body_arrived(self, data: bytes, *, whole: bool) -> None:
+        """Body bytes, possibly none; `whole` when they are the last."""
+        body = self.body
+        body.whole = whole
+        if self._phase == DONE:
+            return
+        try:
+            if self._phase == FORWARDING:
+                body.count(len(data))
+            elif data:
+                body.add(data)
+        except GatewayError as error:
+            self._fail(error)
+            return
+        self._watch_body()
+        if self._phase == FORWARDING:
+            self._send_more(data)
+        elif self._phase == BODY:
+            if whole or (body.held >= STREAM_THRESHOLD and self._path.gate.open):
+                self._admit()
+        elif not whole and body.held >= 2 * STREAM_THRESHOLD and self._phase == CONNECTING:
+            self._pause_client()
+
+    def refuse(self, error: GatewayError) -> None:
+        """The engine can't go on with this request."""
+        self._fail(error)
+
+    def client_gone(self) -> None:
+        """The client left: whatever goes on for it ends now."""
+        if self._phase == DONE:
+            return
+        phase = "response" if self._answer.status else _PHASES[self._phase]
+        self._path.gate.metrics.disconnect(phase)
+        if self._answer.status:
+            self._path.gate.metrics.response(self._answer.status)
+        self._end(None)
+
+    def client_blocked(self) -> None:
+        """The client reads slowly: stop reading from the backend."""
+        self._answer.blocked = True
+        if self._connection is not None:
+            self._connection.pause_reading()
+
+    def client_drained(self) -> None:
+        """The client caught up."""
+        self._answer.blocked = False
+        if self._connection is not None:
+            self._connection.resume_reading()
+
+    def tunnelled(self, data: bytes) -> None:
+        """Bytes of the client after the backend switched protocols."""
+        if self._connection is not None:
+            self._connection.send(data, last=False)
+
+    def _watch_body(self) -> None:
+        deadline = self._deadline
+        if self.body.whole:
+            if deadline is not None:
+                deadline.cancel()
+        elif deadline is None:
+            path = self._path
+            self._deadline = BodyDeadline(
+                path.loop, seconds=path.body_timeout, on_expired=lambda: self._fail(BodyTimeout())
+            )
+        else:
+            deadline.progressed(self.body.received)
+
+    def _pause_client(self) -> None:
+        self._client.pause_reading()
+        if self._deadline is not None:
+            self._deadline.pause()
+
+    def _resume_client(self) -> None:
+        self._client.resume_reading()
+        if self._deadline is not None:
+            self._deadline.resume()
+
+    # Admission, and the line of a cold service
+
+    def _admit(self) -> None:
+        gate = self._path.gate
+        request = self.request
+        try:
+            if request.upgrade and not gate.ready:
+                raise gate.cold_error()
+            if self._slot is None and (not request.safe or request.upgrade):
+                self._slot = gate.admission.admit()
+            if gate.open or (request.safe and gate.ready):
+                address = gate.balancer.pick()
+                if address is not None:
+                    self._forward(address)
+                    return
+            self._wait()
+        except GatewayError as error:
+            self._fail(error)
+
+    def _wait(self) -> None:
+        gate = self._path.gate
+        request = self.request
+        if request.upgrade:
+            raise gate.cold_error()
+        if request.safe:
+            self._reply(gate.answer_cold(request))
+            return
+        gate.activation.begin()
+        if gate.reject_cold:
+            raise gate.cold_error()
+        if self._trace is not None:
+            self._trace.phase("activation")
+        self._phase = HELD
+        beating = self._answer.promised or (
+            gate.heartbeats and request.heartbeats and self.body.whole and wants_stream(self.body.content())
+        )
+        self._ticket = gate.line.hold(self, heartbeats=beating, again=self._ticket)
+
+    def heartbeat(self) -> None:
+        """Called by the line while this request is held."""
+        self._answer.heartbeat(self._extra())
+
+    def released(self, address: Address) -> None:
+        """Called by the line: it is this request's turn."""
+        if self._attempts == 0:
+            self._path.gate.metrics.waited(self.waited)
+        self._forward(address)
+
+    def failed(self, error: GatewayError) -> None:
+        """Called by the line: the wait was in vain."""
+        self._fail(error)
+
+    # The backend's side: connecting
+
+    def _forward(self, address: Address) -> None:
+        path = self._path
+        self._address = address
+        path.gate.balancer.opened(address)
+        if self._trace is not None:
+            self._trace.phase("upstream")
+        # A body that can't be sent twice does not go out on a connection that may be dead already.
+        connection = path.pool.checkout(address) if self.body.whole else None
+        if connection is not None:
+            self._send(connection)
+        else:
+            self._phase = CONNECTING
+            self._connecting = path.pool.connect(address, self)
+
+    def connected(self, connection: UpstreamConnection) -> None:
+        """Called by the pool."""
+        self._connecting = None
+        self._send(connection)
+
+    def connect_failed(self, error: Exception) -> None:
+        """Called by the pool: try elsewhere, or stand in line again, or give up."""
+        self._connecting = None
+        gate = self._path.gate
+        gate.metrics.upstream_error("connect")
+        address = self._leave_address()
+        self._attempts += 1
+        if address is not None:
+            self._failed_at += (address,)
+            gate.balancer.report_unreachable(address)
+        if self._attempts < CONNECT_ATTEMPTS:
+            other = gate.balancer.pick(self._failed_at, trusted=True)
+            if other is not None:
+                self._forward(other)
+                return
+            if not self.request.safe and not gate.reject_cold:
+                try:
+                    self._wait()
+                except GatewayError as refusal:
+                    self._fail(refusal)
+                return
+        self._fail(BackendUnavailable(f"The model server could not be reached ({type(error).__name__})."))
+
+    # The backend's side: sending
+
+    def _send(self, connection: UpstreamConnection) -> None:
+        self._phase = FORWARDING
+        self._connection = connection
+        request, body = self.request, self.body
+        connection.attach(self, head_only=request.method == b"HEAD")
+        if self._answer.blocked:
+            connection.pause_reading()
+        length = request.content_length
+        if request.chunked:
+            length = body.received if body.whole else UNKNOWN
+        elif length < 0:
+            length = BODILESS
+        head = render_request_head(
+            request,
+            notable=self._path.notable,
+            length=length,
+            traceparent=self._trace.traceparent if self._trace is not None else b"",
+            identity_coding=self._answer.promised,
+        )
+        if body.whole:
+            connection.send(head + body.content() if body.held else head, last=True)
+        else:
+            connection.send(head, last=False)
+            content = body.content()
+            body.release()
+            self._send_more(content)
+            self._resume_client()
+
+    def _send_more(self, data: bytes) -> None:
+        connection = self._connection
+        assert connection is not None
+        whole = self.body.whole
+        if self.request.chunked:
+            data = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+            if whole:
+                data += b"0\r\n\r\n"
+        if data or whole:
+            connection.send(data, last=whole)
+
+    def upstream_blocked(self) -> None:
+        """The backend takes no more for now."""
+        if not self.body.whole:
+            self._pause_client()
+
+    def upstream_drained(self) -> None:
+        """The backend takes bytes again."""
+        self._resume_client()
+
+    # The backend's side: its answer
+
+    def upstream_interim(self, status: int, reason: bytes, headers: list[Header]) -> None:
+        """A 1xx."""
+        self._answer.interim(status, reason, headers)
+
+    def upstream_head(self, status: int, reason: bytes, headers: list[Header]) -> None:
+        """The response begins: from here on nothing can be sent again."""
+        gate = self._path.gate
+        self.body.release()
+        try:
+            self._answer.begin(
+                status,
+                reason,
+                headers,
+                extra=self._extra(),
+                owned=CORS_OWNED if gate.cors_enabled else (),
+            )
+        except MalformedResponseError as fault:
+            gate.metrics.upstream_error("protocol")
+            self._fail(BackendUnavailable(f"The model server's response is not usable: {fault}."))
+
+    def upstream_data(self, data: bytes) -> None:
+        """Body bytes."""
+        self._answer.data(data)
+
+    def upstream_flush(self) -> None:
+        """No more for the moment."""
+        self._answer.flush()
+
+    def upstream_end(self, trailers: Sequence[Header]) -> None:
+        """The response is complete; the connection went back to the pool or is gone."""
+        self._connection = None
+        answer = self._answer
+        self._path.gate.metrics.response(answer.outcome)
+        self._end(answer.outcome)
+        answer.end(trailers if self.request.trailers else ())
+
+    def upstream_switched(self, reason: bytes, headers: list[Header]) -> None:
+        """101, which only a tunnel asks for."""
+        if self.request.upgrade:
+            self.body.release()
+            self._answer.switch(reason, headers, self._extra())
+        else:
+            self._path.gate.metrics.upstream_error("protocol")
+            self._fail(BackendUnavailable("The model server switched protocols without being asked to."))
+
+    def upstream_lost(self, reason: str, *, stale: bool) -> None:
+        """The connection broke before the response was complete."""
+        self._connection = None
+        gate = self._path.gate
+        if stale and not self._replayed and self.body.whole and (self.body.kept or not self.body.received):
+            self._replayed = True
+            gate.metrics.replay()
+            address = self._address
+            assert address is not None
+            self._phase = CONNECTING
+            self._connecting = self._path.pool.connect(address, self)
+            return
+        gate.metrics.upstream_cut()
+        self._fail(BackendInterrupted(reason) if self._answer.status else BackendUnavailable(reason))
+
+    # Ends
+
+    def _extra(self) -> list[Header]:
+        extra = [(b"x-request-id", self.request.request_id)]
+        ticket = self._ticket
+        if ticket is not None:
+            waited = self._path.loop.time() - ticket.arrived if ticket.held else self.waited
+            extra += ((b"x-noctaya-cold-start", b"true"), (b"x-noctaya-wait-seconds", b"%.3f" % waited))
+        gate = self._path.gate
+        if gate.cors_enabled:
+            extra += gate.cors_headers(self.request)
+        return extra
+
+    def _leave_address(self) -> Address | None:
+        address, self._address = self._address, None
+        if address is not None:
+            self._path.gate.balancer.closed(address)
+        return address
+
+    def _reply(self, reply: Reply) -> None:
+        self._path.gate.metrics.response(reply.status)
+        self._end(reply.status)
+        self._answer.reply(reply, self._extra())
+
+    def _fail(self, error: GatewayError) -> None:
+        if self._phase == DONE:
+            return
+        metrics = self._path.gate.metrics
+        if error.reason is not None:
+            metrics.rejection(error.reason)
+        answer = self._answer
+        # A refusal on a stream that was promised is a 200 on the wire and stays one in the counts
+        # (contracts 3.3).
+        promised = answer.promised and error.reason is not None
+        metrics.response(answer.status if promised else error.status)
+        self._end(error.status)
+        answer.fail(error, self._extra())
+
+    def _end(self, status: int | None) -> None:
+        self._phase = DONE
+        self.body.release()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if self._ticket is not None:
+            self._ticket.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._connection is not None:
+            self._connection.close()
+        self._leave_address()
+        if self._slot is not None:
+            self._slot.release()
+        if self._trace is not None:
+            self._trace.end(status)

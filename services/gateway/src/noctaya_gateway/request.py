@@ -1,0 +1,157 @@
+"""One client request as the data path sees it: the raw head, and what the gateway must know about it.
+
+Names, values, order, duplicates and the raw target are kept as they came, because they go to the backend
+unchanged (behaviour G4). Everything else is found in one pass over the headers. What the parser lets
+through but HTTP or safety does not allow ends up in `fault`, to be answered before anything else happens.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+from noctaya_gateway.errors import BadRequest, GatewayError
+
+Header = tuple[bytes, bytes]
+
+SAFE_METHODS = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+"""Methods that never wake a model and never take a slot (behaviour G3)."""
+
+_REQUEST_ID_LIMIT = 200
+"""Longest client request id that is kept, in bytes; a longer one is replaced."""
+
+_NOTABLE = frozenset(
+    (
+        b"connection",
+        b"content-length",
+        b"expect",
+        b"host",
+        b"te",
+        b"transfer-encoding",
+        b"upgrade",
+        b"x-noctaya-heartbeats",
+        b"x-request-id",
+    )
+)
+
+_id_prefix = os.urandom(8).hex().encode()
+_id_number = itertools.count(1)
+
+
+def new_request_id() -> bytes:
+    """An id that no other gateway process makes, at the price of one integer."""
+    return b"%b-%x" % (_id_prefix, next(_id_number))
+
+
+class Request:
+    """A parsed request head.
+
+    Attributes:
+        method: upper case, as sent.
+        target: raw path and query, never decoded; an absolute-form target is reduced to its path.
+        headers: (name, value) in order; the case of names is the client's where the engine has it.
+        http11: False for an HTTP/1.0 client, which can be sent neither chunks nor interim responses.
+        keep_alive: the client wants to use the connection again.
+        peer: the client's IP address as text, empty when unknown.
+        content_length: bytes announced, or -1.
+        chunked: the body comes in chunks of unknown total.
+        request_id: the client's own, or a new one; `own_id` says which.
+        connection: lower-case tokens of Connection, usually empty.
+        upgrade: the protocol asked for by an Upgrade the engine wants to honour, else empty.
+        fault: why the request can't be served at all, or None.
+    """
+
+    __slots__ = (
+        "chunked",
+        "connection",
+        "content_length",
+        "expects_continue",
+        "fault",
+        "headers",
+        "heartbeats",
+        "http11",
+        "keep_alive",
+        "method",
+        "own_id",
+        "peer",
+        "request_id",
+        "safe",
+        "target",
+        "trailers",
+        "upgrade",
+    )
+
+    def __init__(
+        self, method: bytes, target: bytes, headers: list[Header], *, http11: bool = True, peer: bytes = b""
+    ) -> None:
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.http11 = http11
+        self.keep_alive = http11
+        self.peer = peer
+        self.content_length = -1
+        self.chunked = False
+        self.expects_continue = False
+        self.heartbeats = True
+        self.trailers = False
+        self.connection: tuple[bytes, ...] = ()
+        self.upgrade = b""
+        self.fault: GatewayError | None = None
+        self.safe = method in SAFE_METHODS
+        self.request_id = b""
+        self.own_id = True
+        hosts = 0
+        for name, value in headers:
+            lower = name.lower()
+            if lower not in _NOTABLE:
+                continue
+            if lower == b"host":
+                hosts += 1
+            else:
+                self._note(lower, value)
+        if hosts != 1 and (http11 or hosts > 1):
+            self.fault = BadRequest("The request needs exactly one Host header.")
+        if target[:1] != b"/":
+            self._reduce_target()
+        if not self.request_id:
+            self.request_id = new_request_id()
+
+    @property
+    def has_body(self) -> bool:
+        """True when body bytes are to come."""
+        return self.chunked or self.content_length > 0
+
+    def _note(self, name: bytes, value: bytes) -> None:
+        if name == b"content-length":
+            value = value.strip()
+            if not value.isdigit() or self.content_length >= 0:
+                self.fault = BadRequest("The Content-Length is not one number.")
+            else:
+                self.content_length = int(value)
+        elif name == b"x-request-id":
+            value = value.strip()
+            if value and len(value) <= _REQUEST_ID_LIMIT and value.isascii() and not self.request_id:
+                self.request_id = value
+                self.own_id = False
+        elif name == b"connection":
+            self.connection += tuple(token.strip().lower() for token in value.split(b","))
+        elif name == b"transfer-encoding":
+            if value.strip().lower() != b"chunked" or self.chunked or not self.http11:
+                self.fault = BadRequest("The only Transfer-Encoding understood is a single chunked.")
+            self.chunked = True
+        elif name == b"expect":
+            self.expects_continue = value.strip().lower() == b"100-continue" and self.http11
+        elif name == b"te":
+            self.trailers = self.trailers or b"trailers" in value.lower()
+        elif name == b"x-noctaya-heartbeats":
+            self.heartbeats = value.strip().lower() not in (b"off", b"false", b"0")
+
+    def _reduce_target(self) -> None:
+        scheme, separator, rest = self.target.partition(b"://")
+        if separator and scheme.lower() in (b"http", b"https"):
+            end = min((at for at in (rest.find(b"/"), rest.find(b"?")) if at >= 0), default=len(rest))
+            path = rest[end:]
+            self.target = path if path[:1] == b"/" else b"/" + path
+        elif not (self.target == b"*" and self.method == b"OPTIONS"):
+            self.fault = BadRequest("The request target must be a path.")

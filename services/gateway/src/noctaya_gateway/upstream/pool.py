@@ -1,0 +1,184 @@
+"""Connections to the backends: idle ones for reuse, new ones when there is none.
+
+Per address a stack, not a queue: the connection used last is the one least likely to have been closed
+meanwhile, and the surplus of a busy minute ages at the bottom until it is dropped. Connecting is the only
+thing in the data path that takes a task; a connect nobody waits for any more is called off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from bisect import bisect_right
+from typing import Protocol
+
+from noctaya_gateway.balancer import Address
+from noctaya_gateway.upstream.connection import UpstreamConnection
+
+MAX_IDLE = 256
+"""Idle connections kept for one address."""
+
+IDLE_SECONDS = 4.0
+"""How long an idle connection is trusted: below the 5 s after which uvicorn, and so vLLM, closes its side
+by default."""
+
+CONNECT_TIMEOUT = 5.0
+"""Seconds for name resolution, TCP and TLS together."""
+
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
+"""A backend whose node vanished is noticed after a minute, however long its answer may take."""
+
+
+class ConnectWaiter(Protocol):
+    """Who asked for a new connection; exactly one of the two is called, unless it was called off."""
+
+    def connected(self, connection: UpstreamConnection) -> None:
+        """The connection is there and is the waiter's."""
+
+    def connect_failed(self, error: Exception) -> None:
+        """It can't be had."""
+
+
+class Connecting:
+    """A connection under way."""
+
+    __slots__ = ("_task",)
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    def cancel(self) -> None:
+        """Call it off; the waiter is not called."""
+        self._task.cancel()
+
+
+class UpstreamPool:
+    """All connections of one gateway.
+
+    Args:
+        tls: context for an https backend, None for http.
+        server_hostname: name to verify in the backend's certificate; the address's own host when None.
+        max_idle: idle connections kept for one address.
+        idle_seconds: age at which an idle connection is dropped.
+        connect_timeout: seconds until a connect attempt fails.
+    """
+
+    def __init__(
+        self,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
+        max_idle: int = MAX_IDLE,
+        idle_seconds: float = IDLE_SECONDS,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        self._tls = tls
+        self._server_hostname = server_hostname
+        self._max_idle = max_idle
+        self._idle_seconds = idle_seconds
+        self._connect_timeout = connect_timeout
+        self._idle: dict[Address, list[UpstreamConnection]] = {}
+        self._open: set[UpstreamConnection] = set()
+        self._dropped: set[Address] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def open_connections(self) -> int:
+        """Connections open, busy and idle."""
+        return len(self._open)
+
+    @property
+    def idle_connections(self) -> int:
+        """Connections open and unused."""
+        return sum(len(stack) for stack in self._idle.values())
+
+    def checkout(self, address: Address) -> UpstreamConnection | None:
+        """The idle connection to `address` that was used last, or None."""
+        stack = self._idle.get(address)
+        while stack:
+            connection = stack.pop()
+            if connection.usable:
+                return connection
+        return None
+
+    def connect(self, address: Address, waiter: ConnectWaiter) -> Connecting:
+        """Open a new connection for `waiter`."""
+        task = self._loop.create_task(self._connect(address, waiter))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+        return Connecting(task)
+
+    def drop(self, address: Address) -> None:
+        """The address left: its idle connections go now, those in use when their exchange ends."""
+        for connection in self._idle.pop(address, ()):
+            connection.close()
+
+    async def close(self) -> None:
+        """Cut everything, also what is in use."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        connecting = list(self._connecting)
+        for task in connecting:
+            task.cancel()
+        await asyncio.gather(*connecting, return_exceptions=True)
+        for connection in list(self._open):
+            connection.close()
+        self._idle.clear()
+        await asyncio.sleep(0)
+
+    async def _connect(self, address: Address, waiter: ConnectWaiter) -> None:
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                transport, connection = await self._loop.create_connection(
+                    lambda: UpstreamConnection(address, on_idle=self._on_idle, on_gone=self._on_gone),
+                    address.host,
+                    address.port,
+                    ssl=self._tls,
+                    server_hostname=(self._server_hostname or address.host) if self._tls else None,
+                )
+        except (OSError, TimeoutError) as error:
+            waiter.connect_failed(error)
+            return
+        self._open.add(connection)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE:
+                sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        waiter.connected(connection)
+
+    def _on_idle(self, connection: UpstreamConnection) -> None:
+        stack = self._idle.get(connection.address)
+        if stack is None:
+            stack = self._idle[connection.address] = []
+        connection.idle_since = self._loop.time()
+        stack.append(connection)
+        if len(stack) > self._max_idle:
+            stack.pop(0).close()
+        if self._sweep is None:
+            self._sweep = self._loop.call_later(self._idle_seconds / 2, self._drop_aged)
+
+    def _on_gone(self, connection: UpstreamConnection) -> None:
+        self._open.discard(connection)
+        stack = self._idle.get(connection.address)
+        if stack:
+            with contextlib.suppress(ValueError):
+                stack.remove(connection)
+
+    def _drop_aged(self) -> None:
+        self._sweep = None
+        limit = self._loop.time() - self._idle_seconds
+        for address, stack in list(self._idle.items()):
+            fresh = bisect_right(stack, limit, key=lambda connection: connection.idle_since)
+            for connection in stack[:fresh]:
+                connection.close()
+            del stack[:fresh]
+            if not stack:
+                del self._idle[address]
+        if self._idle:
+            self._sweep = self._loop.call_later(self._idle_seconds / 2, self._drop_aged)
