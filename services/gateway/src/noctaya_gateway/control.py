@@ -187,4 +187,10 @@ def _export(gate: Gate, delivery: Delivery, scaler: ScalerServer | None) -> None
             "unready": sum(not balancer.is_ready(address) for address in balancer.addresses),
         },
     )
+    metrics.labelled_gauge(
+        "last_activation_timestamp_seconds",
+        "Unix time of the moments of the current or last activation.",
+        "moment",
+        gate.timeline.moments,
+    )
     metrics.counter("activation_events", "Times effective demand rose from 0.", lambda: demand.activations)

@@ -361,6 +361,8 @@ class Exchange:
         """The response begins: from here on nothing can be sent again."""
         gate = self._path.gate
         self.body.release()
+        if self._ticket is not None:
+            gate.timeline.first_byte()
         try:
             self._answer.begin(
                 status,

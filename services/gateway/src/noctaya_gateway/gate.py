@@ -22,6 +22,7 @@ from noctaya_gateway.errors import ActivationFailed, ColdStart, Draining, Gatewa
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State, answer_cold
 from noctaya_gateway.responses import Header, Reply
+from noctaya_gateway.timeline import ActivationTimeline
 from noctaya_gateway.timers import Timers
 from noctaya_gateway.tracing import Tracing
 from noctaya_gateway.waiting import WaitingLine
@@ -82,7 +83,9 @@ class Gate:
         """None when no collector is configured."""
         self.draining = False
         """True from SIGTERM on; readiness of this process, not of the backend."""
+        self.timeline = ActivationTimeline()
         self._timers = timers
+        activation.subscribe(begin=self.timeline.begun, end=self.timeline.ended)
         admission.notify(demand.update)
         activation.subscribe(change=demand.update, end=self._activation_ended)
         balancer.subscribe(ready=self._backend_ready, cold=self._backend_cold)

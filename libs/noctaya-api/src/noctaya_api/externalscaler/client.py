@@ -1,6 +1,6 @@
 """A typed client of an ExternalScaler, as KEDA is one: used by the embedded mode and by tests."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -89,7 +89,7 @@ class ExternalScalerClient:
         response: pb.IsActiveResponse = await self._stub.IsActive(self._ref, timeout=self._timeout)
         return response.result
 
-    async def stream_is_active(self) -> AsyncIterator[bool]:
+    async def stream_is_active(self) -> AsyncGenerator[bool, None]:
         """Pushed states until the server ends the stream with status OK; leaving the loop cancels the call.
 
         Close the iterator (`contextlib.aclosing`) to cancel it at a known moment.
