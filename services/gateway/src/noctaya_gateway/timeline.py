@@ -1,7 +1,7 @@
 """When the moments of the last activation were: requested, ready, first byte (behaviour T1).
 
-Exported as wall-clock times, so that whoever watches the rest of the way - KEDA, the scheduler, the kubelet, or
-`noctaya run` - can put the gateway's moments on one line with its own.
+Exported as wall-clock times, so that whoever watches the rest of the way - KEDA, the scheduler, the
+kubelet, or `noctaya run` - can put the gateway's moments on one line with its own.
 """
 
 from __future__ import annotations
