@@ -1,0 +1,1 @@
+"""The `noctaya` command: LLMServices on one machine, without a cluster."""

@@ -1,0 +1,1 @@
+"""An OpenAI-compatible server for one GGUF model on the CPU."""

@@ -1,0 +1,97 @@
+"""The `noctaya` command line."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
+from noctaya_cli.session import run_session
+from noctaya_cli.validation import validate as validate_files
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+
+Files = Annotated[
+    list[Path], typer.Argument(help="Manifests (YAML or JSON), or directories of them.", metavar="FILE...")
+]
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and end, when asked for."""
+    if wanted:
+        typer.echo(f"noctaya {version('noctaya-cli')}")
+        raise typer.Exit
+
+
+@app.callback()
+def noctaya(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Model servers that scale to zero and come back on the next request."""
+
+
+@app.command()
+def run(  # noqa: PLR0917 - typer turns parameters into options
+    files: Files,
+    volume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLAIM=DIR", help="Directory for a pvc:// claim; may be repeated."),
+    ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=DIR", help="Directory for a Secret, one file a key; may be repeated."),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="Port of the first service, the next free ones follow; 0: any."),
+    ] = 8080,
+    host: Annotated[str, typer.Option(help="Address the gateways listen on.")] = "127.0.0.1",
+    logs: Annotated[bool, typer.Option("--logs", help="Show what the processes print.")] = False,
+    events: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append every state change as a JSON line.")
+    ] = None,
+    gateway_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="A further NOCTAYA_* setting for the gateways; may be repeated."
+        ),
+    ] = None,
+) -> None:
+    """Run LLMServices on this machine, with the manifests of a cluster."""
+    try:
+        options = RunOptions(
+            files=files,
+            volumes=parse_mapping(volume or [], option="--volume"),
+            secrets=parse_mapping(secret or [], option="--secret"),
+            host=host,
+            port=port,
+            logs=logs,
+            events=events,
+            gateway_settings=parse_settings(gateway_env or []),
+        )
+        run_session(options)
+    except OptionError as error:
+        fail(str(error))
+
+
+@app.command()
+def validate(files: Files) -> None:
+    """Check manifests without running them."""
+    report = validate_files(files)
+    for line in report.summary:
+        typer.echo(line)
+    if report.problems:
+        fail("\n".join(report.problems))
+
+
+def fail(message: str) -> None:
+    """Print what is wrong and end with exit code 1."""
+    for line in message.splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    raise typer.Exit(1)
