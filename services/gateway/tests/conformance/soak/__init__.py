@@ -1,0 +1,1 @@
+"""Soak: half a minute of clients that come, wait, and leave at random."""
