@@ -148,8 +148,6 @@ class Activation:
         self._durations.append(now - self._started)
         self._grace_until = now + self._grace
         self._end(Outcome.READY, "")
-        if self._grace > 0:
-            self._schedule(self._grace_until)
 
     def doom(self, why: str) -> None:
         """The pending activation can't succeed: it fails now; without one nothing happens."""
@@ -194,6 +192,8 @@ class Activation:
     def _end(self, outcome: Outcome, why: str) -> None:
         self._started = None
         self._cancel()
+        if self.in_grace:
+            self._schedule(self._grace_until)
         for ended in self._on_end:
             ended(outcome, why)
         self._changed()
