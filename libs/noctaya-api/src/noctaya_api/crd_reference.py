@@ -16,6 +16,7 @@ object around it is given. Durations are written as in Go: `300ms`, `10s`, `2m`,
 written as in Kubernetes: `500m`, `16Gi`. A null counts as absent. Unknown fields are refused by `kubectl` and
 by `noctaya validate`.
 """
+_INT32_BOUNDS: Final = (-(2**31), 2**31 - 1)
 _BOUNDS: Final = (
     ("minimum", "at least {}"),
     ("maximum", "at most {}"),
@@ -77,7 +78,7 @@ def _default(node: Schema) -> str:
 
 
 def _rules(node: Schema) -> list[str]:
-    rules = [text.format(node[key]) for key, text in _BOUNDS if key in node]
+    rules = [text.format(node[key]) for key, text in _BOUNDS if node.get(key) not in {None, *_INT32_BOUNDS}]
     items = node["items"] if node.get("type") == "array" else node
     if "enum" in items:
         rules.append("one of " + ", ".join(f"`{value}`" for value in items["enum"]))

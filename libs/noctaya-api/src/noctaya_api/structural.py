@@ -13,7 +13,8 @@ from noctaya_api.v1alpha1.base import INT_OR_STRING, KubeModel
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]
 
-_INTEGER_BOUNDS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+# A larger number is no integer to the API server. It doesn't check the format int32, so those bounds stay.
+_INT64_BOUNDS: Final = {"minimum": -(2**63), "maximum": 2**63 - 1}
 
 
 def structural_schema(model: type[KubeModel]) -> Schema:
@@ -87,10 +88,5 @@ def _inline(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
 
 
 def _without_implied_bounds(node: Schema) -> Schema:
-    """Leave out the bounds that the integer format implies."""
-    low, high = _INTEGER_BOUNDS.get(node.get("format", ""), (None, None))
-    return {
-        key: value
-        for key, value in node.items()
-        if not (key == "minimum" and value == low) and not (key == "maximum" and value == high)
-    }
+    """Leave out the bounds that every integer keeps."""
+    return {key: value for key, value in node.items() if _INT64_BOUNDS.get(key) != value}

@@ -86,7 +86,7 @@ class Scaling(KubeModel):
             message="drainTimeout must be a duration that is not negative, such as 2m",
         ),
         Rule(
-            # Added to the epoch, because a comparison of text would exceed what the API server lets a rule cost.
+            # Added to the epoch, because a comparison of text costs more than the API server allows a rule.
             cel="!has(self.scaleDownStabilization) || "
             "(duration(self.scaleDownStabilization) >= duration('0s') && "
             "duration(self.scaleDownStabilization) <= duration('1h') && "
