@@ -10,10 +10,10 @@ import asyncio
 import ssl
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from noctaya_api.demand.signal import DemandSignal
-from noctaya_api.externalscaler.server import ScalerServer
 from noctaya_api.process.token_file import TokenFile
 
 from noctaya_gateway.activation import Activation
@@ -32,10 +32,14 @@ from noctaya_gateway.models import Models
 from noctaya_gateway.pacing import Pacer
 from noctaya_gateway.probe import HttpProbe
 from noctaya_gateway.readiness import Prober
-from noctaya_gateway.reporter import Reporter
 from noctaya_gateway.settings import DEMAND_TOKEN_LENGTH, GatewaySettings
 from noctaya_gateway.tracing import Tracing
 from noctaya_gateway.waiting import WaitingLine
+
+if TYPE_CHECKING:
+    from noctaya_api.externalscaler.server import ScalerServer
+
+    from noctaya_gateway.reporter import Reporter
 
 
 @dataclass(frozen=True)
@@ -146,8 +150,11 @@ def _build_watchers(
 def _build_channel(
     settings: GatewaySettings, gate: Gate, delivery: Delivery
 ) -> tuple[ScalerServer | None, Reporter | None]:
+    # Either side brings about 10 MB of libraries that the other has no use for.
     token = settings.demand_auth_token_file
     if settings.demand_aggregator_url and token is not None:
+        from noctaya_gateway.reporter import Reporter  # noqa: PLC0415
+
         reporter = Reporter(
             url=settings.demand_aggregator_url,
             gateway_id=settings.gateway_id,
@@ -157,10 +164,17 @@ def _build_channel(
             metrics=gate.metrics,
         )
         return None, reporter
+    from noctaya_api.externalscaler.server import ScalerServer, TlsFiles  # noqa: PLC0415
+
+    cert, key, client_ca = (
+        settings.scaler_tls_cert_file,
+        settings.scaler_tls_key_file,
+        settings.scaler_tls_client_ca_file,
+    )
     scaler = ScalerServer(
         MeterSource(gate.demand),
         listen=settings.scaler_listen_addr,
-        tls=settings.scaler_tls(),
+        tls=TlsFiles(cert, key, client_ca) if cert and key and client_ca else None,
         on_streams=delivery.streams,
         on_told=lambda state: delivery.told(),
     )

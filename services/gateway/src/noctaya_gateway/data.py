@@ -39,10 +39,12 @@ def build_data(settings: GatewaySettings, control: Control) -> DataPath:
 
 def build_server(settings: GatewaySettings, data: DataPath, operations: FastAPI) -> HttpServer:
     """The HTTP server with the chosen engine; not started."""
-    if settings.http_engine == "asgi":
-        return HttpServer(
-            ModelApp(data, operations=operations), listen=settings.listen_addr, ws=tunnel_protocol(data)
-        )
+    asgi = settings.http_engine == "asgi"
     return HttpServer(
-        operations, listen=settings.listen_addr, http=model_protocol(data), ws=tunnel_protocol(data)
+        ModelApp(data, operations=operations) if asgi else operations,
+        listen=settings.listen_addr,
+        http="httptools" if asgi else model_protocol(data),
+        ws=tunnel_protocol(data),
+        # The backend's Date passes through; an answer of our own brings one.
+        date_header=False,
     )

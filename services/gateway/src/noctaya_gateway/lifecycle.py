@@ -13,9 +13,8 @@ import asyncio
 import gc
 import logging
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from noctaya_api.externalscaler.server import TlsUnusable
 from noctaya_api.process.http_server import HttpServer
 from noctaya_api.process.lifecycle import Stop
 from noctaya_api.process.telemetry import configure_tracing
@@ -26,6 +25,9 @@ from noctaya_gateway.delivery import watch
 from noctaya_gateway.ops import operations
 from noctaya_gateway.settings import GatewaySettings
 from noctaya_gateway.tracing import Tracing
+
+if TYPE_CHECKING:
+    from noctaya_api.externalscaler.server import ScalerServer
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,7 @@ async def serve(settings: GatewaySettings, *, stop: Stop | None = None) -> int:
         await _start(control, server)
         await stop.wait()
         await drain(settings, control, server)
-    except (OSError, TlsUnusable) as error:
+    except OSError as error:
         log.error("the gateway can't start: %s", error)  # noqa: TRY400  the reason says it all
         return 1
     finally:
@@ -90,8 +92,7 @@ async def drain(settings: GatewaySettings, control: Control, server: HttpServer)
 async def _start(control: Control, server: HttpServer) -> None:
     control.discovery.start()
     if control.scaler is not None:
-        await control.scaler.start()
-        log.info("listening", extra={"listener": "scaler", "port": control.scaler.port})
+        await _start_scaler(control.scaler)
     if control.reporter is not None:
         control.reporter.start()
     await server.start()
@@ -99,6 +100,16 @@ async def _start(control: Control, server: HttpServer) -> None:
     gc.collect()
     gc.freeze()
     log.info("listening", extra={"listener": "http", "port": server.port})
+
+
+async def _start_scaler(scaler: ScalerServer) -> None:
+    from noctaya_api.externalscaler.server import TlsUnusable  # noqa: PLC0415  loaded only with a scaler
+
+    try:
+        await scaler.start()
+    except TlsUnusable as error:
+        raise OSError(f"scaler TLS: {error}") from error
+    log.info("listening", extra={"listener": "scaler", "port": scaler.port})
 
 
 async def _close(control: Control, tracing: Tracing | None) -> None:

@@ -64,12 +64,14 @@ class Reporter:
         self._task = asyncio.create_task(self._report(), name="demand-reporter")
 
     async def withdraw(self) -> bool:
-        """Stop reporting and report demand 0 once, within a second; True when that was accepted."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
-            await self._hang_up()
+        """Stop reporting and report demand 0 once, within a second; True when nothing is left to expire."""
+        if self._task is None:
+            return True
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._task = None
+        # A report that was under way may have left the connection in any state.
+        await self._hang_up()
         accepted = await self._send(0)
         await self._hang_up()
         return accepted

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from noctaya_api.externalscaler.tls import TlsFiles
 from noctaya_api.process.settings import SETTINGS_CONFIG, GoDuration, ListenAddress, load_settings
 from noctaya_api.process.token_file import TokenFile, TokenUnavailable
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -113,7 +112,7 @@ class GatewaySettings(BaseSettings):
 
     backend_endpoints: Annotated[str, AfterValidator(_endpoints)] = Field(
         "",
-        description="host:port,host:port, dns://host:port or file:///path; unset means the backend URL's address",
+        description="host:port,host:port, dns://host:port or file:///path; unset: the backend URL's own",
     )
     health_path: Annotated[str, AfterValidator(_path)] = Field(
         "/health", description="probe path of the backend; 200 to 299 means ready"
@@ -175,20 +174,19 @@ class GatewaySettings(BaseSettings):
 
     @model_validator(mode="after")
     def _consistent(self) -> GatewaySettings:
-        self.scaler_tls()
+        tls = {
+            "NOCTAYA_SCALER_TLS_CERT_FILE": self.scaler_tls_cert_file,
+            "NOCTAYA_SCALER_TLS_KEY_FILE": self.scaler_tls_key_file,
+            "NOCTAYA_SCALER_TLS_CLIENT_CA_FILE": self.scaler_tls_client_ca_file,
+        }
+        missing = [name for name, path in tls.items() if path is None]
+        if 0 < len(missing) < len(tls):
+            raise ValueError(f"{', '.join(missing)}: required, because scaler TLS needs all three files")
         if self.demand_aggregator_url and self.demand_auth_token_file is None:
             raise ValueError(
                 "NOCTAYA_DEMAND_AUTH_TOKEN_FILE: required when NOCTAYA_DEMAND_AGGREGATOR_URL is set"
             )
         return self
-
-    def scaler_tls(self) -> TlsFiles | None:
-        """The scaler's TLS files, or None for plaintext; ValueError when only some are set."""
-        cert, key, client_ca = (
-            None if path is None else str(path)
-            for path in (self.scaler_tls_cert_file, self.scaler_tls_key_file, self.scaler_tls_client_ca_file)
-        )
-        return TlsFiles.from_paths(cert=cert, key=key, client_ca=client_ca)
 
     @property
     def backend_tls(self) -> bool:
