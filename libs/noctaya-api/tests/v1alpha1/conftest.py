@@ -98,7 +98,8 @@ class FakeAdmission:
         }
         self.programs: dict[str, celpy.Runner] = {}
 
-    def admit(self, submitted: dict[str, Any]) -> Verdict:
+    def admit(self, submitted: dict[str, Any], *, update: bool = False) -> Verdict:
+        """What becomes of an object that is created, or that exists and is updated."""
         schema = self.schemas[submitted["kind"]]
         stored = prune_and_default(schema, submitted)
         errors = []
@@ -108,16 +109,17 @@ class FakeAdmission:
                 path.append(error.kind.as_dict()["property"])
             errors.append((dotted(path), error.message))
         if not errors:
-            errors = list(self._broken_rules(schema, stored, []))
+            errors = list(self._broken_rules(schema, stored, [], update=update))
         return Verdict(stored, errors)
 
-    def evaluate(self, rule: str, value: Any) -> bool:
+    def evaluate(self, rule: str, value: Any, *, update: bool) -> bool:
         """Value of a CEL rule; an evaluation error counts as false, as it does in the API server."""
+        stored_before = cel.BoolType(update)
         if rule not in self.programs:
             environment = celpy.Environment()
             self.programs[rule] = environment.program(environment.compile(rule), functions=FUNCTIONS)
         try:
-            return bool(self.programs[rule].evaluate({"self": json_to_cel(value)}))
+            return bool(self.programs[rule].evaluate({"self": json_to_cel(value), "oldSelf": stored_before}))
         except CELEvalError:
             return False
 
@@ -131,14 +133,16 @@ class FakeAdmission:
             pending += node.get("properties", {}).values()
             pending += [node[key] for key in ("items", "additionalProperties") if key in node]
 
-    def _broken_rules(self, schema: dict[str, Any], value: Any, path: list[Any]) -> Iterator[tuple[str, str]]:
+    def _broken_rules(
+        self, schema: dict[str, Any], value: Any, path: list[Any], *, update: bool
+    ) -> Iterator[tuple[str, str]]:
         for rule in schema.get("x-kubernetes-validations", []):
-            if not self.evaluate(rule["rule"], value):
+            if not self.evaluate(rule["rule"], value, update=update):
                 yield dotted(path), rule["message"]
         for key, item in _children(value):
             inner = _inner(schema, key)
             if inner is not None:
-                yield from self._broken_rules(inner, item, [*path, key])
+                yield from self._broken_rules(inner, item, [*path, key], update=update)
 
 
 def prune_and_default(schema: dict[str, Any], value: Any) -> Any:
@@ -204,6 +208,8 @@ FUNCTIONS: dict[str, Any] = {
     "isQuantity": _is_quantity,
     "quantity": _quantity,
     "isLessThan": lambda left, right: cel.BoolType(left < right),
+    "hasValue": lambda old: old,
+    "isGreaterThan": lambda left, right: cel.BoolType(left > right),
     "matches": lambda text, pattern: cel.BoolType(re.search(str(pattern), str(text)) is not None),
 }
 

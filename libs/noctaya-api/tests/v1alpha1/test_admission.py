@@ -45,6 +45,15 @@ def test_a_broken_rule_reads_the_same_from_model_and_schema(case: Any, admission
                 assert error["msg"] in [message for _, message in admission.admit(case.object).errors]
 
 
+def test_o1_the_status_of_a_service_with_an_illegal_name_can_still_be_written(
+    admission: Any, smallest: Any
+) -> None:
+    stored_by_an_older_version = smallest("LLMService")
+    stored_by_an_older_version["metadata"]["name"] = "qwen2.5"
+    assert admission.admit(stored_by_an_older_version).errors
+    assert admission.admit(stored_by_an_older_version, update=True).errors == []
+
+
 def quantities_as_text(value: Any, key: str = "") -> Any:
     """The models keep a quantity that was written as an integer as its digits."""
     if isinstance(value, dict):

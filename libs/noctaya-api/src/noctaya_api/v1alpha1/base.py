@@ -49,8 +49,15 @@ class Rule:
     message: str
     """What the user reads when the rule is broken."""
 
-    def schema(self) -> dict[str, str]:
+    on_create: bool = False
+    """Whether the API server asks it of new objects only. A rule on what can't change afterwards must not
+    stop the operator from writing the status of an object that was stored before the rule existed."""
+
+    def schema(self) -> dict[str, str | bool]:
         """Entry of `x-kubernetes-validations`."""
+        if self.on_create:
+            cel = f"oldSelf.hasValue() || {self.cel}"
+            return {"rule": cel, "message": self.message, "optionalOldSelf": True}
         return {"rule": self.cel, "message": self.message}
 
 

@@ -188,12 +188,14 @@ class InferenceRuntime(KubeModel):
 
     rules: ClassVar = (
         Rule(
+            on_create=True,
             cel=f"self.metadata.name.size() <= {MAX_RUNTIME_NAME_LENGTH}",
             holds=lambda runtime: len(runtime.metadata.name) <= MAX_RUNTIME_NAME_LENGTH,
             message=f"metadata.name may have at most {MAX_RUNTIME_NAME_LENGTH} characters, because it "
             f"becomes a label",
         ),
         Rule(
+            on_create=True,
             cel="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
             holds=lambda runtime: _NAME.fullmatch(runtime.metadata.name) is not None,
             message="metadata.name must consist of lower-case letters, digits, dashes and dots",

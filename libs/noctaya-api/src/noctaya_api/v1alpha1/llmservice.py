@@ -207,6 +207,7 @@ class LLMService(KubeModel):
 
     rules: ClassVar = (
         Rule(
+            on_create=True,
             cel=f"self.metadata.name.size() <= {MAX_LLMSERVICE_NAME_LENGTH}",
             holds=lambda service: len(service.metadata.name) <= MAX_LLMSERVICE_NAME_LENGTH,
             message=f"metadata.name may have at most {MAX_LLMSERVICE_NAME_LENGTH} characters, because "
@@ -214,6 +215,7 @@ class LLMService(KubeModel):
             "are derived from it",
         ),
         Rule(
+            on_create=True,
             cel="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
             holds=lambda service: _NAME.fullmatch(service.metadata.name) is not None,
             message="metadata.name must begin with a lower-case letter, go on with lower-case letters, "

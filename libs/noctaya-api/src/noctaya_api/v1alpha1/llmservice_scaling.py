@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -138,8 +138,29 @@ class ComputeResources(KubeModel):
     memory: Quantity | None = Field(default=None, description="Memory in bytes, for example 256Mi.")
 
 
+def _within(request: Quantity | None, limit: Quantity | None) -> bool:
+    return request is None or limit is None or request.amount <= limit.amount
+
+
+def _request_within_limit(name: Literal["cpu", "memory"]) -> Rule:
+    """Kubernetes refuses a Pod that requests more than its limit; here the service itself is refused."""
+    request, limit = f"self.requests.{name}", f"self.limits.{name}"
+    return Rule(
+        cel=f"!has(self.requests) || !has(self.limits) || !has({request}) || !has({limit}) || "
+        f"!quantity(string({request})).isGreaterThan(quantity(string({limit})))",
+        holds=lambda resources: (
+            resources.requests is None
+            or resources.limits is None
+            or _within(getattr(resources.requests, name), getattr(resources.limits, name))
+        ),
+        message=f"requests.{name} must not be greater than limits.{name}",
+    )
+
+
 class GatewayResources(KubeModel):
     """Resources of each gateway container."""
+
+    rules: ClassVar = (_request_within_limit("cpu"), _request_within_limit("memory"))
 
     requests: ComputeResources | None = Field(default=None, description="What is reserved.")
     limits: ComputeResources | None = Field(default=None, description="What may be used at most.")
