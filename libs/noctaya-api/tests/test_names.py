@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from noctaya_api import names
 
 
@@ -25,3 +27,11 @@ def test_every_environment_variable_has_the_prefix_and_its_own_name() -> None:
     ours = [value for value in variables if value.startswith("NOCTAYA_")]
     assert len(set(variables)) == len(variables)
     assert set(variables) - set(ours) == {"HF_HOME", "MODELSCOPE_CACHE", "VLLM_USE_MODELSCOPE"}
+
+
+def test_every_environment_variable_of_ours_is_in_the_contract_for_users() -> None:
+    documented = (Path(__file__).parents[3] / "docs/contracts.md").read_text(encoding="utf-8")
+    ours = [
+        value.removeprefix("NOCTAYA_") for value in vars(names).values() if str(value).startswith("NOCTAYA_")
+    ]
+    assert [variable for variable in ours if f"`{variable}`" not in documented] == []
