@@ -32,8 +32,8 @@ _EXACT: Final = Context(prec=500, Emax=999_999, Emin=-999_999)
 def parse_quantity(value: str | int | float) -> Decimal:
     """The amount as an exact decimal.
 
-    As in Kubernetes, amounts finer than a nano are rounded away from zero. Magnitudes beyond 2**63-1, which no
-    cluster has, are capped there. Raises ValueError when the text is not a quantity.
+    As in Kubernetes, amounts finer than a nano are rounded away from zero. Magnitudes beyond 2**63-1, which
+    no cluster has, are capped there. Raises ValueError when the text is not a quantity.
     """
     return _parse(value)[0]
 

@@ -1,0 +1,1 @@
+"""A package, so that its conftest is another module than that of the directory above."""
