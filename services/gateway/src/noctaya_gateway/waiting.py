@@ -47,11 +47,15 @@ class Waiter(Protocol):
 class Ticket:
     """A place in the line."""
 
-    __slots__ = ("_line", "arrived", "deadline", "nxt", "prev", "waiter")
+    __slots__ = ("_line", "arrived", "deadline", "number", "nxt", "prev", "waiter")
 
-    def __init__(self, line: WaitingLine, waiter: Waiter, *, arrived: float, deadline: float) -> None:
+    def __init__(
+        self, line: WaitingLine, waiter: Waiter, *, number: int, arrived: float, deadline: float
+    ) -> None:
         self._line: WaitingLine | None = line
         self.waiter = waiter
+        self.number = number
+        """Position of arrival; grows with every newcomer."""
         self.arrived = arrived
         """Loop time at which the wait began."""
         self.deadline = deadline
@@ -97,6 +101,7 @@ class WaitingLine:
         self._head: Ticket | None = None
         self._tail: Ticket | None = None
         self._length = 0
+        self._arrivals = 0
         self._beats: OrderedDict[Ticket, float] = OrderedDict()
         self._beat_timer: Timer | None = None
         self._deadline_timer: Timer | None = None
@@ -113,9 +118,11 @@ class WaitingLine:
         """
         now = self._timers.time()
         if again is None:
-            ticket = Ticket(self, waiter, arrived=now, deadline=now + self._timeout)
+            self._arrivals += 1
+            number, arrived, deadline = self._arrivals, now, now + self._timeout
         else:
-            ticket = Ticket(self, waiter, arrived=again.arrived, deadline=again.deadline)
+            number, arrived, deadline = again.number, again.arrived, again.deadline
+        ticket = Ticket(self, waiter, number=number, arrived=arrived, deadline=deadline)
         self._insert(ticket)
         if heartbeats:
             self._beats[ticket] = now + self._interval
@@ -178,9 +185,9 @@ class WaitingLine:
     def _insert(self, ticket: Ticket) -> None:
         before = self._tail
         after: Ticket | None = None
-        if before is not None and before.arrived > ticket.arrived:
+        if before is not None and before.number > ticket.number:
             before, after = None, self._head
-            while after is not None and after.arrived <= ticket.arrived:
+            while after is not None and after.number < ticket.number:
                 before, after = after, after.nxt
         ticket.prev, ticket.nxt = before, after
         if before is None:
@@ -234,10 +241,11 @@ class WaitingLine:
         for ticket, at in beats.items():
             if at > now:
                 break
-            due.append(ticket)
-        for ticket in due:
+            due.append((ticket, at))
+        for ticket, at in due:
             if ticket in beats:
-                beats[ticket] = now + self._interval
+                # From the time it was due, not from now: a batch must not stretch the interval.
+                beats[ticket] = max(at + self._interval, now)
                 beats.move_to_end(ticket)
                 ticket.waiter.heartbeat()
         if beats and self._beat_timer is None:
