@@ -19,7 +19,7 @@ from noctaya_operator.kube.errors import Gone, ServerUnavailable, error_from_sta
 from noctaya_operator.kube.lines import CutLine, whole_lines
 from noctaya_operator.kube.objects import Object, key_of
 from noctaya_operator.kube.resources import BUILT_IN, Resource, resource_of
-from noctaya_operator.kube.transport import REQUEST_TIMEOUT, Call, RequestDone, Transport
+from noctaya_operator.kube.transport import REQUEST_TIMEOUT, Call, HttpTransport, RequestDone, Transport
 
 PAGE_SIZE = 500
 """Objects a list request; what kubectl and client-go use."""
@@ -41,25 +41,37 @@ class KubeClient:
     """Client of one API server; use inside one event loop and close it.
 
     Args:
-        access: address and credential, see `access`. resources: kinds that `create`, `apply`, `replace` and
-        `update_status` recognise by apiVersion and kind. user_agent: what the server's audit log shows.
-        observe: called once a request, for metrics. request_timeout: seconds for a request that is not a
-        watch.
+        transport: carries the requests, see `connect` and `over`.
+        resources: kinds that objects given to `create`, `apply`, `replace` and `update_status` may be of.
     """
 
-    def __init__(
-        self,
+    def __init__(self, transport: Transport, *, resources: Iterable[Resource] = BUILT_IN) -> None:
+        self._resources = tuple(resources)
+        self._transport = transport
+
+    @classmethod
+    def over(
+        cls,
         access: Access,
         *,
         resources: Iterable[Resource] = BUILT_IN,
         user_agent: str = "kube-client",
         observe: Callable[[RequestDone], None] | None = None,
         request_timeout: float = REQUEST_TIMEOUT,
-    ) -> None:
-        self._resources = tuple(resources)
-        self._transport = Transport(
+    ) -> KubeClient:
+        """A client over HTTP.
+
+        Args:
+            access: address and credential, see `access`.
+            resources: as for the class.
+            user_agent: what the server's audit log shows.
+            observe: called once a request, for metrics.
+            request_timeout: seconds for a request that is not a watch.
+        """
+        transport = HttpTransport(
             access, user_agent=user_agent, observe=observe, request_timeout=request_timeout
         )
+        return cls(transport, resources=resources)
 
     @classmethod
     async def connect(
@@ -79,7 +91,7 @@ class KubeClient:
             AccessError: no usable configuration.
         """
         access = await find_access(kubeconfig, context=context)
-        return cls(access, resources=resources, user_agent=user_agent, observe=observe)
+        return cls.over(access, resources=resources, user_agent=user_agent, observe=observe)
 
     @property
     def server(self) -> str:
@@ -194,7 +206,7 @@ class KubeClient:
         call = Call("watch", "GET", resource, resource.path(namespace), query)
         async with self._transport.stream(call, idle_timeout=idle_timeout) as body:
             try:
-                async with aclosing(whole_lines(body.iter_any())) as lines:
+                async with aclosing(whole_lines(body)) as lines:
                     async for line in lines:
                         yield _event(line)
             except CutLine as error:

@@ -10,16 +10,16 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 from kubernetes.aio.client.rest import RESTClientObject
 
 from noctaya_operator.kube.access import Access
-from noctaya_operator.kube.errors import ApiError, ServerUnavailable, error_from_response
+from noctaya_operator.kube.errors import ServerUnavailable, error_from_response
 from noctaya_operator.kube.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,24 @@ class Call(NamedTuple):
     content_type: str = "application/json"
 
 
-class Transport:
+class Transport(Protocol):
+    """Carries requests to an API server and brings answers back."""
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+
+    async def request(self, call: Call) -> Any:
+        """The decoded JSON answer; `ApiError` when refused, failed or not reached."""
+
+    def stream(self, call: Call, *, idle_timeout: float) -> AbstractAsyncContextManager[AsyncIterable[bytes]]:
+        """The answer's body as it arrives; `idle_timeout` seconds of silence are an `ApiError`."""
+
+    async def close(self) -> None:
+        """Close every connection; streams in progress end with an error."""
+
+
+class HttpTransport:
     """Requests to one API server over pooled connections; use inside one event loop.
 
     Args:
@@ -109,7 +126,7 @@ class Transport:
             raise ServerUnavailable(0, "MalformedAnswer", message) from error
 
     @asynccontextmanager
-    async def stream(self, call: Call, *, idle_timeout: float) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, call: Call, *, idle_timeout: float) -> AsyncIterator[AsyncIterable[bytes]]:
         """The answer's body as it arrives; silence of `idle_timeout` seconds is a failure.
 
         Raises:
@@ -117,7 +134,7 @@ class Transport:
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
         async with self._exchange(call, limits) as response:
-            yield response.content
+            yield response.content.iter_any()
 
     async def close(self) -> None:
         """Close every connection; streams in progress end with an error."""
@@ -232,6 +249,3 @@ async def _close(rest: RESTClientObject) -> None:
         await rest.close()
     except (aiohttp.ClientError, OSError) as error:
         log.debug("closing a session: %s", error)
-
-
-__all__ = ["ApiError", "Call", "RequestDone", "Transport"]
