@@ -1,17 +1,21 @@
-"""Fixtures of the conformance suite; every test runs once per HTTP engine.
+"""Fixtures of the conformance suite; every test that depends on the HTTP engine runs over both.
 
 All coroutines of one pytest worker share a loop, because gateways and backends are lent from test to test.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from .harness.rig import Rig, Rigs, start_rig
+
+# looptime's plugin would otherwise leave a loop of its own unclosed.
+asyncio.set_event_loop(None)
 
 HERE = Path(__file__).parent
 ENGINES = ("asgi", "protocol")
@@ -25,6 +29,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(shared_loop, append=False)
+
+
+ONE_ENGINE = pytest.mark.parametrize("engine", ["protocol"], indirect=True)
+"""For tests of what both engines share: settings, prober, reporter, ExternalScaler."""
+
+
+RIGS = pytest.StashKey[list[Rig]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what its gateways logged."""
+    report = yield
+    if report.failed:
+        for rig in item.stash.get(RIGS, []):
+            report.sections.append(("gateway log", "\n".join(rig.gateway.lines[-40:])))
+    return report
 
 
 @pytest.fixture(params=ENGINES)
@@ -41,13 +62,14 @@ async def rigs() -> AsyncIterator[Rigs]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def start(engine: str) -> AsyncIterator[Start]:
+async def start(request: pytest.FixtureRequest, engine: str) -> AsyncIterator[Start]:
     """Start a gateway of this test's own: `rig = await start(healthy=False, NOCTAYA_MAX_QUEUE="1")`."""
     started: list[Rig] = []
 
     async def start_one(*, healthy: bool = True, **env: str) -> Rig:
         rig = await start_rig(engine, env, healthy=healthy)
         started.append(rig)
+        request.node.stash[RIGS] = started
         return rig
 
     yield start_one
@@ -58,13 +80,14 @@ async def start(engine: str) -> AsyncIterator[Start]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def lend(engine: str, rigs: Rigs) -> AsyncIterator[Lend]:
+async def lend(request: pytest.FixtureRequest, engine: str, rigs: Rigs) -> AsyncIterator[Lend]:
     """Borrow a gateway with this environment; it must be left at rest."""
     lent: list[Rig] = []
 
     async def lend_one(*, healthy: bool = True, **env: str) -> Rig:
         rig = await rigs.lend(engine, env, healthy=healthy)
         lent.append(rig)
+        request.node.stash[RIGS] = lent
         return rig
 
     yield lend_one

@@ -8,10 +8,11 @@ drain tests.
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
-from .conftest import COLD, Start
+from .conftest import COLD, ONE_ENGINE, Start
 from .harness.client import PLAIN_BODY, STREAM_BODY, connected, open_client
 from .harness.process import GatewayExitError, eventually
 from .harness.rig import Rig
@@ -21,6 +22,7 @@ async def held(rig: Rig, count: int) -> bool:
     return await rig.gateway.admitted() == count
 
 
+@ONE_ENGINE
 @pytest.mark.parametrize(
     "url",
     [
@@ -61,21 +63,39 @@ BAD_SETTINGS = {
     "NOCTAYA_READY_GRACE": "15",
     "NOCTAYA_HTTP_ENGINE": "turbo",
     "NOCTAYA_LOG_LEVEL": "shout",
-    "NOCTAYA_SCALER_TLS_CERT_FILE": "/only/one/of/three",
 }
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_SETTINGS.items(), ids=BAD_SETTINGS.keys())
-async def test_row_g1_any_bad_setting_stops_the_start_and_is_named(
-    start: Start, name: str, value: str
-) -> None:
+@ONE_ENGINE
+async def test_row_g1_bad_settings_stop_the_start_and_every_one_is_named(start: Start) -> None:
     with pytest.raises(GatewayExitError) as exited:
-        await start(healthy=False, **{name: value})
+        await start(healthy=False, **BAD_SETTINGS)
     assert exited.value.code == 1
-    assert name in str(exited.value) or "NOCTAYA_SCALER_TLS_" in str(exited.value)
+    assert [name for name in BAD_SETTINGS if name not in str(exited.value)] == []
     assert "Traceback" not in str(exited.value)
 
 
+@ONE_ENGINE
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"NOCTAYA_SCALER_TLS_CERT_FILE": "/only/one/of/three"},
+        {"NOCTAYA_DEMAND_AGGREGATOR_URL": "http://127.0.0.1:9"},
+        {"NOCTAYA_DEMAND_AGGREGATOR_URL": "ftp://x", "NOCTAYA_DEMAND_AUTH_TOKEN_FILE": __file__},
+    ],
+    ids=["tls in part", "no token", "aggregator url"],
+)
+async def test_row_g1_settings_that_need_others_stop_the_start(
+    start: Start, settings: dict[str, str]
+) -> None:
+    with pytest.raises(GatewayExitError) as exited:
+        await start(healthy=False, **settings)
+    assert exited.value.code == 1
+    assert re.search(r"NOCTAYA_(SCALER_TLS|DEMAND)_", str(exited.value))
+    assert "Traceback" not in str(exited.value)
+
+
+@ONE_ENGINE
 async def test_row_g1_a_port_that_is_taken_stops_the_start(start: Start) -> None:
     rig = await start(healthy=False)
     with pytest.raises(GatewayExitError) as exited:
@@ -84,6 +104,7 @@ async def test_row_g1_a_port_that_is_taken_stops_the_start(start: Start) -> None
     assert "Traceback" not in str(exited.value)
 
 
+@ONE_ENGINE
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -147,6 +168,7 @@ async def test_row_g6_metric_names_and_a_wait_histogram_of_waits_only(start: Sta
     assert await rig.gateway.metric("noctaya_gateway_activation_wait_seconds_count") == 1
 
 
+@ONE_ENGINE
 async def test_row_g6_metrics_are_prometheus_text(start: Start) -> None:
     rig = await start()
     reply = await rig.gateway.ask(b"GET", b"/metrics", body=None)
@@ -155,6 +177,7 @@ async def test_row_g6_metrics_are_prometheus_text(start: Start) -> None:
     assert b"# TYPE noctaya_gateway_pending gauge" in reply.data
 
 
+@ONE_ENGINE
 async def test_row_g7_concurrent_cold_requests_share_probes(start: Start) -> None:
     rig = await start(healthy=False, NOCTAYA_PROBE_INTERVAL="30s", NOCTAYA_PROBE_FAST_INTERVAL="30s")
     await asyncio.sleep(0.2)

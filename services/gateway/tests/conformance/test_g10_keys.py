@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Lend, Start
+from .conftest import ONE_ENGINE, Lend, Start
 from .harness.backend import hold
 from .harness.client import connected
 from .harness.message import Header
@@ -120,6 +120,7 @@ async def test_g10_row_g13_operational_endpoints_stay_open(
         assert (await rig.gateway.ask(b"GET", path, body=None)).status == 200
 
 
+@ONE_ENGINE
 @pytest.mark.parametrize("content", [None, b"", b" \n\t\n"], ids=["missing", "empty", "blank"])
 async def test_g10_row_g13_bad_key_file_stops_the_start(
     start: Start, tmp_path: Path, content: bytes | None

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from .conftest import Start
+from .conftest import ONE_ENGINE, Start
 from .harness.backend import Call, FakeBackend
 from .harness.client import connected
 from .harness.process import GatewayExitError, eventually
 from .harness.rig import Rig
 from .harness.wire import Wire
+
+pytestmark = ONE_ENGINE
 
 TOKEN = "t" * 43
 

@@ -51,7 +51,7 @@ async def test_g4_every_event_arrives_before_the_next_is_sent(warm: Rig) -> None
             assert await client.chunk() == event
         call.end_chunks()
         assert await client.chunk() == b""
-        call.answered = True
+        call.finish()
 
 
 async def test_g4_head_arrives_before_the_first_event(warm: Rig) -> None:
@@ -63,7 +63,7 @@ async def test_g4_head_arrives_before_the_first_event(warm: Rig) -> None:
         assert (await client.head()).status == 200
         call.end_chunks()
         assert await client.chunk() == b""
-        call.answered = True
+        call.finish()
 
 
 async def test_g4_streams_of_any_framing_arrive_whole(warm: Rig) -> None:

@@ -7,11 +7,13 @@ import time
 
 import pytest
 
-from .conftest import Start
+from .conftest import ONE_ENGINE, Start
 from .harness.backend import Call, hold
 from .harness.client import STREAM_BODY, connected, open_client
 from .harness.process import eventually
 from .harness.rig import Rig
+
+pytestmark = ONE_ENGINE
 
 
 async def ready_for(rig: Rig, seconds: float) -> bool:

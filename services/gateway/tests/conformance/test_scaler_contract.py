@@ -8,12 +8,14 @@ import time
 import grpc
 import pytest
 
-from .conftest import COLD, Start
+from .conftest import COLD, ONE_ENGINE, Start
 from .harness.backend import hold
 from .harness.client import connected, open_client
 from .harness.keda import METADATA, Keda
 from .harness.process import eventually
 from .harness.rig import Rig
+
+pytestmark = ONE_ENGINE
 
 
 async def held(rig: Rig, count: int) -> bool:

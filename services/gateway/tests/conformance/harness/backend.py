@@ -33,7 +33,15 @@ class Call:
     head: Head
     at: float
     body: Body | None = None
-    answered: bool = field(default=False)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def answered(self) -> bool:
+        return self.finished.is_set()
+
+    def finish(self) -> None:
+        """A held call was answered by the test itself: the connection may carry the next one."""
+        self.finished.set()
 
     @property
     def data(self) -> bytes:
@@ -91,8 +99,12 @@ async def answer(call: Call) -> None:
 
 
 async def hold(call: Call) -> None:
-    """Answer nothing; return once the other side has gone."""
-    await call.wire.ended(within=300)
+    """Answer nothing; return once the other side has gone or the test has answered and finished the call."""
+    gone = asyncio.ensure_future(call.wire.ended(within=300))
+    finished = asyncio.ensure_future(call.finished.wait())
+    _, pending = await asyncio.wait({gone, finished}, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in pending:
+        waiter.cancel()
 
 
 class FakeBackend:
@@ -212,4 +224,4 @@ class FakeBackend:
         self.calls.append(call)
         self._news.set()
         await self.script(call)
-        call.answered = True
+        call.finish()
