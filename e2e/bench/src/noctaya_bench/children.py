@@ -89,5 +89,6 @@ class Child:
                 self._process.kill()
         await self._process.wait()
 
-    def log_tail(self, size: int = 2000) -> str:
-        return self.log.read_bytes()[-size:].decode(errors="replace")
+    def log_tail(self, lines: int = 3) -> str:
+        """The last lines it printed."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

@@ -9,13 +9,13 @@ from ..rounds import stream_round
 from ..verdicts import Finding, at_most
 
 FEW, MANY = 64, 1024
-FEW_INTERVAL_MS, MANY_INTERVAL_MS = 10, 160
+FEW_INTERVAL_MS, MANY_INTERVAL_MS = 20, 320
 GROWTH_LIMIT = 0.2
 CONTESTANTS = (Contestant.NGINX, Contestant.PROTOCOL, Contestant.ASGI, Contestant.GO)
 
 
 async def measure(lab: Lab) -> Finding:
-    """6,400 chunks a second both times, so that only the number of streams differs."""
+    """3,200 chunks a second both times, so that only the number of streams differs."""
     backend = await lab.start_backend()
     lineup = await start_lineup(lab, backend, CONTESTANTS[:2] if lab.quick else CONTESTANTS)
     seconds = lab.pick(quick=2.0, full=3.0)
