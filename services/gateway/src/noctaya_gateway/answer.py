@@ -101,15 +101,17 @@ class Answer:
         owned: Collection[bytes],
     ) -> None:
         """Take the backend's head; MalformedResponseError when it can't be passed on."""
-        head = filter_response_head(status, headers, head_only=self._head_only, owned=owned)
+        kept, length, stream, coded = filter_response_head(
+            status, headers, head_only=self._head_only, owned=owned
+        )
         if self.promised:
-            if not (200 <= status < 300 and head.stream) or head.coded:
+            if not (200 <= status < 300 and stream) or coded:
                 self._reframing = Reframing(status)
             return
         self.status = status
-        self._stream = head.stream and head.length == UNKNOWN and not head.coded
-        head.headers.extend(extra)
-        self._client.send_head(status, reason, head.headers, head.length)
+        self._stream = stream and length == UNKNOWN and not coded
+        kept += extra
+        self._client.send_head(status, reason, kept, length)
 
     def switch(self, reason: bytes, headers: Sequence[Header], extra: Sequence[Header]) -> None:
         """The backend switched protocols; what follows are raw bytes."""

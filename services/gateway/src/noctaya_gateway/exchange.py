@@ -26,7 +26,6 @@ from noctaya_gateway.body import MEBIBYTE, BodyDeadline, RequestBody
 from noctaya_gateway.client import BODILESS, UNKNOWN, Client
 from noctaya_gateway.cors import RESPONSE_HEADERS as CORS_OWNED
 from noctaya_gateway.errors import (
-    BackendInterrupted,
     BackendUnavailable,
     BodyTimeout,
     GatewayError,
@@ -142,7 +141,8 @@ class Exchange:
         except GatewayError as error:
             self._fail(error)
             return
-        self._watch_body()
+        if not whole or self._deadline is not None:
+            self._watch_body()
         if self._phase == FORWARDING:
             self._send_more(data)
         elif self._phase == BODY:
@@ -215,12 +215,12 @@ class Exchange:
                 raise gate.cold_error()
             if self._slot is None and (not request.safe or request.upgrade):
                 self._slot = gate.admission.admit()
-            if gate.open or (request.safe and gate.ready):
-                address = gate.balancer.pick()
-                if address is not None:
-                    self._forward(address)
-                    return
-            self._wait()
+            # Nobody overtakes the line; safe methods never stand in it.
+            address = gate.balancer.pick() if request.safe or not gate.line else None
+            if address is not None:
+                self._forward(address)
+            else:
+                self._wait()
         except GatewayError as error:
             self._fail(error)
 
@@ -387,8 +387,9 @@ class Exchange:
         """The response is complete; the connection went back to the pool or is gone."""
         self._connection = None
         answer = self._answer
-        self._path.gate.metrics.response(answer.outcome)
-        self._end(answer.outcome)
+        outcome = answer.outcome
+        self._path.gate.metrics.response(outcome)
+        self._end(outcome)
         answer.end(trailers if self.request.trailers else ())
 
     def upstream_switched(self, reason: bytes, headers: list[Header]) -> None:
@@ -413,12 +414,12 @@ class Exchange:
             self._connecting = self._path.pool.connect(address, self)
             return
         gate.metrics.upstream_cut()
-        self._fail(BackendInterrupted(reason) if self._answer.status else BackendUnavailable(reason))
+        self._fail(BackendUnavailable(reason))
 
     # Ends
 
     def _extra(self) -> list[Header]:
-        extra = [(b"x-request-id", self.request.request_id)]
+        extra: list[Header] = [(b"x-request-id", self.request.request_id)]
         ticket = self._ticket
         if ticket is not None:
             waited = self._path.loop.time() - ticket.arrived if ticket.held else self.waited

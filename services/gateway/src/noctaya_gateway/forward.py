@@ -9,7 +9,6 @@ intermediaries from buffering.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from noctaya_gateway.client import BODILESS, UNKNOWN
 from noctaya_gateway.request import Request
@@ -118,19 +117,14 @@ def _forwarded_for(request: Request) -> bytes:
     return b", ".join(hops)
 
 
-class ResponseHead(NamedTuple):
-    """The backend's head, filtered: `length` as in `Client.send_head`; `stream` for an event stream."""
-
-    headers: list[Header]
-    length: int
-    stream: bool
-    coded: bool
-
-
 def filter_response_head(  # noqa: PLR0912  one pass over the headers
     status: int, headers: Sequence[Header], *, head_only: bool, owned: Collection[bytes] = ()
-) -> ResponseHead:
+) -> tuple[list[Header], int, bool, bool]:
     """What of the backend's head reaches the client; names in `owned` are dropped too.
+
+    Returns:
+        The headers; the body's length as in `Client.send_head`; whether it is an event stream; whether it has
+        a content coding.
 
     Raises:
         MalformedResponseError: a transfer coding other than a single chunked, or an unreadable length.
@@ -160,18 +154,18 @@ def filter_response_head(  # noqa: PLR0912  one pass over the headers
                 raise MalformedResponseError("its Transfer-Encoding is not a single chunked")
         elif lower == b"connection":
             named += tuple(token.strip().lower() for token in header[1].split(b","))
-    drop = {name for name in named if name not in _NEVER_NAMED}
+    drop = {name for name in named if name not in _NEVER_NAMED} if named else set()
     if stream:
         drop |= _STREAM_OWNED
         if length >= 0 and not head_only:  # so that an error event can be added should the stream break
             drop.add(b"content-length")
             length = UNKNOWN
     if owned:
-        drop |= set(owned)
+        drop.update(owned)
     if drop:
         kept = [header for header in kept if header[0].lower() not in drop]
     if stream:
         kept += _STREAM_HEADERS
     if head_only or status in (204, 304):
         length = BODILESS
-    return ResponseHead(kept, length, stream, coded)
+    return kept, length, stream, coded

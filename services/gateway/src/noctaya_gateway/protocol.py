@@ -165,9 +165,12 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         target, self.url = self.url, b""
         version = parser.get_http_version()
         request = Request(parser.get_method(), target, headers, http11=version == "1.1", peer=self._peer)
-        request.keep_alive = parser.should_keep_alive()
-        if version not in ("1.1", "1.0"):
-            request.fault = BadRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        if not parser.should_keep_alive():
+            request.keep_alive = False
+        elif version != "1.1":
+            request.keep_alive = True
+            if version != "1.0":
+                request.fault = BadRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
         if self._incoming is not None:
             self._queue.append((self._incoming, self._parts, True))
         self._parts = []
