@@ -66,6 +66,7 @@ class Delivery:
     def streams(self, count: int) -> None:
         """How many open streams push to the receiver; one of them is enough."""
         self._streams = count
+        self._told_at = self._clock()
 
     @property
     def undelivered_seconds(self) -> float:

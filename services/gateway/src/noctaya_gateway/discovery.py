@@ -90,6 +90,8 @@ async def resolve(host: str, port: int) -> Sequence[Address]:
         if error.errno in _NO_SUCH_NAME:
             return ()
         raise
+    except UnicodeError as error:
+        raise OSError(f"{host!r} can't be a host name: {error}") from error
     return tuple(dict.fromkeys(Address(str(sockaddr[0]), port) for *_, sockaddr in found))
 
 

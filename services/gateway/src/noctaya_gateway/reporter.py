@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Callable
 
 import httpx
+from noctaya_api.demand.report import DemandReport
 from noctaya_api.process.token_file import TokenFile, TokenUnavailable
 
 from noctaya_gateway.delivery import Delivery
@@ -90,7 +91,7 @@ class Reporter:
 
     async def _send(self, demand: int) -> bool:
         self._sequence += 1
-        report = {"memberID": self.member_id, "sequence": self._sequence, "demand": demand}
+        report = DemandReport(member_id=self.member_id, sequence=self._sequence, demand=demand)
         try:
             tokens = self._token.tokens()
             authorization = b"Bearer " + tokens[self._token_index % len(tokens)]
@@ -98,7 +99,9 @@ class Reporter:
                 self._client = self._make_client()
             async with asyncio.timeout(TIMEOUT):
                 response = await self._client.post(
-                    self._url, json=report, headers={b"Authorization": authorization}
+                    self._url,
+                    content=report.to_json(),
+                    headers={b"Authorization": authorization, b"Content-Type": b"application/json"},
                 )
         except TokenUnavailable as error:
             return self._failed(str(error))

@@ -38,13 +38,20 @@ class Answering:
         except (asyncio.IncompleteReadError, ConnectionError):
             self.heads.append(b"")
         finally:
+            await hang_up(writer)
             self.open -= 1
-            writer.close()
 
 
 def status(code: int, *headers: str, body: bytes = b"") -> bytes:
     head = [f"HTTP/1.1 {code} X", f"content-length: {len(body)}", *headers]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close and wait for it, so that nothing outlives the test's loop."""
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
 
 
 @contextlib.asynccontextmanager
@@ -56,6 +63,7 @@ async def answering(answer: Callable[[str], bytes | None], *, port: int = 0) -> 
         yield handler
     finally:
         server.close()
+        await until(lambda: handler.open == 0)
         await server.wait_closed()
 
 
@@ -70,6 +78,6 @@ async def until(condition: Callable[[], bool], *, timeout: float = 10.0) -> floa
     loop = asyncio.get_running_loop()
     began = loop.time()
     async with asyncio.timeout(timeout):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  conditions here have no event
             await asyncio.sleep(0.002)
     return loop.time() - began

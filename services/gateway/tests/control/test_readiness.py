@@ -9,7 +9,7 @@ from noctaya_gateway.balancer import Address, Balancer
 from noctaya_gateway.probe import HttpProbe, Outcome
 from noctaya_gateway.readiness import Prober
 
-from .servers import answering, status, unused_address, until
+from .servers import answering, status, until, unused_address
 
 A = Address("10.0.0.1", 8000)
 B = Address("10.0.0.2", 8000)
