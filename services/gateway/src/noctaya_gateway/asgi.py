@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from noctaya_gateway.client import Header
+from noctaya_gateway.client import UNKNOWN, Header
 from noctaya_gateway.datapath import DataPath
 from noctaya_gateway.request import Request
 
@@ -27,6 +27,10 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HIGH_WATER = 64 * 1024
 """Bytes waiting for the client at which the backend is read no more."""
+
+COLLECT_LIMIT = 8 * 1024 * 1024
+"""Largest response of unknown length that an HTTP/1.0 client gets: the server would send it chunks, so the
+response is collected to learn its length."""
 
 LINGER = 2.0
 """Seconds for which the rest of a refused body is read, so that the client gets to see the refusal."""
@@ -69,6 +73,8 @@ class AsgiClient:
         self._readable.set()
         self._asked = asyncio.Event()
         self._whole = asyncio.Event()
+        self._head: Message | None = None
+        self._collected: list[bytes] | None = None
         self._finished = self._aborted = False
         self._exchange = path.open(self, request)
 
@@ -143,13 +149,23 @@ class AsgiClient:
         self, status: int, reason: bytes, headers: Sequence[Header], length: int, *, close: bool = False
     ) -> None:
         """See Client."""
-        del reason, length
+        del reason
         closing = [(b"connection", b"close")] if close else []
-        self._put({"type": "http.response.start", "status": status, "headers": [*headers, *closing]})
+        head = {"type": "http.response.start", "status": status, "headers": [*headers, *closing]}
+        if length == UNKNOWN and not self._request.http11:
+            self._head, self._collected = head, []
+        else:
+            self._put(head)
 
     def send_body(self, data: bytes) -> None:
         """See Client."""
-        self._put({"type": "http.response.body", "body": data, "more_body": True})
+        if self._collected is None:
+            self._put({"type": "http.response.body", "body": data, "more_body": True})
+            return
+        self._collected.append(data)
+        if sum(map(len, self._collected)) > COLLECT_LIMIT:
+            self._exchange.client_gone()
+            self.abort()
 
     def flush(self) -> None:
         """See Client; the writer is awake already."""
@@ -158,7 +174,12 @@ class AsgiClient:
         """See Client."""
         del trailers, close
         self._finished = True
-        self._put({"type": "http.response.body", "body": b"", "more_body": False})
+        body = b""
+        if self._head is not None and self._collected is not None:
+            body = b"".join(self._collected)
+            self._head["headers"].append((b"content-length", b"%d" % len(body)))
+            self._put(self._head)
+        self._put({"type": "http.response.body", "body": body, "more_body": False})
 
     def abort(self) -> None:
         """See Client."""
