@@ -56,14 +56,15 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
     registry = new_registry()
     registry.register(gate.metrics)
 
-    @app.api_route(PATH_HEALTHZ, methods=["GET", "HEAD"], operation_id="healthz")
+    @app.head(PATH_HEALTHZ, include_in_schema=False)
+    @app.get(PATH_HEALTHZ, operation_id="healthz", response_class=PlainTextResponse)
     async def healthz() -> Response:
         """The process lives."""
         return Response(status_code=200)
 
-    @app.api_route(
+    @app.head(PATH_READYZ, include_in_schema=False)
+    @app.get(
         PATH_READYZ,
-        methods=["GET", "HEAD"],
         operation_id="readyz",
         response_model=Readiness,
         responses={503: {"model": Readiness, "description": "shutting down"}},
@@ -73,17 +74,15 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
         found = readiness(gate, delivery)
         return JSONResponse(found.model_dump(), status_code=200 if found.ready else 503)
 
-    @app.api_route(
-        PATH_METRICS, methods=["GET", "HEAD"], operation_id="metrics", response_class=PlainTextResponse
-    )
+    @app.head(PATH_METRICS, include_in_schema=False)
+    @app.get(PATH_METRICS, operation_id="metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Prometheus text format."""
         body, content_type = render(registry)
         return Response(body, media_type=content_type)
 
-    @app.api_route(
-        PATH_QUEUE, methods=["GET", "HEAD"], operation_id="queue", response_class=PlainTextResponse
-    )
+    @app.head(PATH_QUEUE, include_in_schema=False)
+    @app.get(PATH_QUEUE, operation_id="queue", response_class=PlainTextResponse)
     async def queue() -> Response:
         """The effective demand of this gateway."""
         return PlainTextResponse(f'{{"pending":{gate.demand.effective}}}\n')

@@ -74,6 +74,9 @@ class Rig:
     def _changed(self) -> None:
         self.changes += 1
 
+    def known(self) -> tuple[Address, ...]:
+        return self.balancer.addresses
+
     async def look_again(self) -> None:
         asked = len(self.names.questions)
         self.discovery.wake()
@@ -93,30 +96,30 @@ async def rig(text: str) -> AsyncIterator[Rig]:
 
 async def test_without_endpoints_the_url_is_the_only_address() -> None:
     async with rig("") as found:
-        assert found.balancer.addresses == (SERVICE,)
+        assert found.known() == (SERVICE,)
         assert found.changes == 1
 
 
 async def test_g7_a_static_list_replaces_the_url() -> None:
     async with rig("10.0.0.1:8000,10.0.0.2:8000") as found:
-        assert found.balancer.addresses == (A, B)
+        assert found.known() == (A, B)
 
 
 async def test_g7_a_name_is_followed_and_the_service_stays_as_backup() -> None:
     async with rig("dns://model-pods:8000") as found:
-        assert found.balancer.addresses == (SERVICE,)
+        assert found.known() == (SERVICE,)
         found.names.answer = (A,)
         await found.look_again()
-        assert found.balancer.addresses == (A, SERVICE)
+        assert found.known() == (A, SERVICE)
         found.names.answer = (B, A)
         await found.look_again()
-        assert set(found.balancer.addresses) == {A, B, SERVICE}
+        assert set(found.known()) == {A, B, SERVICE}
         found.names.answer = (B,)
         await found.look_again()
-        assert found.balancer.addresses == (B, SERVICE)
+        assert found.known() == (B, SERVICE)
         found.names.answer = ()
         await found.look_again()
-        assert found.balancer.addresses == (SERVICE,)
+        assert found.known() == (SERVICE,)
         assert set(found.names.questions) == {("model-pods", 8000)}
 
 
@@ -140,11 +143,11 @@ async def test_a_name_server_that_does_not_answer_changes_nothing(
         found.names.answer = error
         await found.look_again()
         await found.look_again()
-        assert found.balancer.addresses == (A, SERVICE)
+        assert found.known() == (A, SERVICE)
         assert caplog.text.count("can't be resolved") == 1
         found.names.answer = (B,)
         await found.look_again()
-        assert found.balancer.addresses == (B, SERVICE)
+        assert found.known() == (B, SERVICE)
 
 
 async def test_a_failed_connect_makes_it_look_again() -> None:
@@ -187,16 +190,16 @@ async def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         new.replace(path)
 
     async with rig(f"file://{path}") as found:
-        assert found.balancer.addresses == ()
+        assert found.known() == ()
         write("10.0.0.1:8000\n10.0.0.2:8000\n")
-        await until(lambda: found.balancer.addresses == (A, B))
+        await until(lambda: found.known() == (A, B))
         write("10.0.0.2:8000\n")
-        await until(lambda: found.balancer.addresses == (B,))
+        await until(lambda: found.known() == (B,))
         write("not an address\n")
         await asyncio.sleep(0.05)
-        assert found.balancer.addresses == (B,)
+        assert found.known() == (B,)
         path.unlink()
-        await until(lambda: found.balancer.addresses == ())
+        await until(lambda: found.known() == ())
 
 
 def test_a_file_that_is_missing_names_no_backend(tmp_path: Path) -> None:
