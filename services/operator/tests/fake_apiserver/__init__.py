@@ -16,6 +16,7 @@ authorization, controllers. The real server is a tier of its own.
         server.remove(PODS, "ns", "name")
         server.serve(SCALED_OBJECTS); server.withdraw(SCALED_OBJECTS)     # a CRD comes and goes
         server.requests                                 # what was asked; server.writes() without reads
+        await server.asked(verb="patch", times=2)       # wait until it was
         server.faults.fail(status=500, times=3, verb="patch", resource=DEPLOYMENTS)
         server.faults.fail(status=429, retry_after=2)   # Retry-After
         server.faults.hang(verb="list")                 # answered never, or when the server stops

@@ -50,6 +50,7 @@ class Api:
             bookmark_interval=bookmark_interval,
         )
         self.requests: list[Recorded] = []
+        self._recorded = asyncio.Event()
         self.tokens: set[str] | None = None
         """Accepted bearer tokens; None accepts everybody."""
         self.auto_gc = auto_gc
@@ -148,6 +149,10 @@ class Api:
                 finished += 1
         return finished
 
+    async def recorded(self) -> None:
+        """Wait for the next request to be recorded."""
+        await self._recorded.wait()
+
     def _record(self, target: Target, status: int, asked: Asked) -> None:
         body: Object = _json(asked.body) if asked.body else {}
         self.requests.append(
@@ -161,6 +166,8 @@ class Api:
                 body,
             )
         )
+        self._recorded.set()
+        self._recorded = asyncio.Event()
 
     def _target(self, asked: Asked) -> Target | None:
         parts = [unquote(part) for part in asked.path.strip("/").split("/")]

@@ -210,6 +210,18 @@ class FakeApiServer:
         """Every request so far; clear it freely."""
         return self.api.requests
 
+    async def asked(self, *, times: int = 1, **wanted: Any) -> list[Recorded]:
+        """Wait until so many requests with these attributes (`verb`, `name`, ...) were recorded."""
+        while True:
+            found = [
+                request
+                for request in self.api.requests
+                if all(getattr(request, name) == value for name, value in wanted.items())
+            ]
+            if len(found) >= times:
+                return found
+            await self.api.recorded()
+
     def writes(self) -> list[Recorded]:
         """The requests that were no reads."""
         return [request for request in self.api.requests if request.verb in WRITES]

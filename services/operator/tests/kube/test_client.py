@@ -129,7 +129,7 @@ async def test_selectors_reach_the_server(client: KubeClient, fake_apiserver: Fa
         obj["metadata"]["labels"] = labels
         fake_apiserver.put(obj)
 
-    async def names(**selectors: str) -> list[str]:
+    async def names(**selectors: Any) -> list[str]:
         return [item["metadata"]["name"] for item in (await client.list(CONFIGMAPS, **selectors)).items]
 
     assert await names(label_selector="x=1") == ["a"]
@@ -248,8 +248,7 @@ async def test_a_server_that_is_down_is_unavailable_and_then_works_again(
 async def test_cancelling_a_request_cancels_it(client: KubeClient, fake_apiserver: FakeApiServer) -> None:
     fake_apiserver.faults.hang()
     task = asyncio.create_task(client.list(PODS))
-    while not fake_apiserver.requests:
-        await asyncio.sleep(0.005)
+    await fake_apiserver.asked(verb="list")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

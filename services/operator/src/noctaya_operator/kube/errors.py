@@ -99,6 +99,9 @@ class ServerUnavailable(ApiError):
     """5xx, or no answer: connection refused, reset, timed out, cut (status 0)."""
 
 
+SCHEMA_REFUSAL = "failed to create typed patch object"
+"""How a server-side apply of a field with a wrong type is answered: with 500, though it is the object's fault."""
+
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: BadRequest,
     401: Unauthorized,
@@ -119,7 +122,7 @@ def error_from_status(status: Mapping[str, Any], *, retry_after: float | None = 
     details = details if isinstance(details, Mapping) else {}
     if retry_after is None and isinstance(details.get("retryAfterSeconds"), int):
         retry_after = float(details["retryAfterSeconds"])
-    return _type_of(code, reason, details)(
+    return _type_of(code, reason, str(message), details)(
         code, str(reason or ""), str(message or ""), details=details, retry_after=retry_after
     )
 
@@ -133,15 +136,17 @@ def error_from_response(status: int, body: bytes, *, retry_after: float | None =
     if isinstance(parsed, dict) and parsed.get("kind") == "Status":
         return error_from_status({**parsed, "code": status}, retry_after=retry_after)
     text = body[:1024].decode(errors="replace").strip()
-    return _type_of(status, None, {})(status, "", text, retry_after=retry_after)
+    return _type_of(status, None, text, {})(status, "", text, retry_after=retry_after)
 
 
-def _type_of(code: int, reason: object, details: Mapping[str, Any]) -> type[ApiError]:
+def _type_of(code: int, reason: object, message: str, details: Mapping[str, Any]) -> type[ApiError]:
     if code == 404:
         # A missing object is answered with its name in the details, an unknown path without them.
         return NotFound if details.get("name") else KindAbsent
     if code == 409 and reason == "AlreadyExists":
         return AlreadyExists
+    if code == 500 and message.startswith(SCHEMA_REFUSAL):
+        return Invalid
     if code >= 500 or code == 0:
         return ServerUnavailable
     return _BY_STATUS.get(code, ApiError)
