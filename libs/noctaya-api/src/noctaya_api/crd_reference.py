@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from noctaya_api.structural import Schema
-from noctaya_api.v1alpha1.base import INT_OR_STRING, VALIDATIONS
+from noctaya_api.v1alpha1.scalars import INT_OR_STRING, VALIDATIONS
 
 _HEAD: Final = """\
 # Fields of the custom resources

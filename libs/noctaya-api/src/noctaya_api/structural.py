@@ -8,7 +8,8 @@ here, once, for the CRDs, the field reference and the check for unknown fields a
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from noctaya_api.v1alpha1.base import INT_OR_STRING, KubeModel
+from noctaya_api.v1alpha1.base import KubeModel
+from noctaya_api.v1alpha1.scalars import INT_OR_STRING
 
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]

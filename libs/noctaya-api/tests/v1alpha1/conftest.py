@@ -158,6 +158,9 @@ def prune_and_default(schema: dict[str, Any], value: Any) -> Any:
             if key not in result and "default" in inner:
                 result[key] = prune_and_default(inner, copy.deepcopy(inner["default"]))
         return result
+    if isinstance(value, dict) and "additionalProperties" in schema:
+        inner = schema["additionalProperties"]
+        return {key: prune_and_default(inner, item) for key, item in value.items() if item is not None}
     if isinstance(value, list) and "items" in schema:
         return [prune_and_default(schema["items"], item) for item in value]
     return value

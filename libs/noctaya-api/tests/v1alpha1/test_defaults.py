@@ -129,6 +129,27 @@ def test_replicas_are_left_out_of_a_status_when_there_are_none(smallest: Smalles
     assert service.manifest()["status"] == {"phase": "ScaledToZero"}
 
 
-def test_a_malformed_condition_is_refused(smallest: Smallest) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": ""},
+        {"status": "true"},
+        {"reason": "not one word"},
+        {"message": None},
+        {"lastTransitionTime": "yesterday"},
+        {"lastTransitionTime": "2026-13-30T07:00:00Z"},
+        {"observedGeneration": -1},
+    ],
+)
+def test_a_malformed_condition_is_refused(change: dict[str, Any], smallest: Smallest) -> None:
+    condition = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "Available",
+        "message": "",
+        "lastTransitionTime": "2026-11-30T07:00:00Z",
+    }
+    LLMService.model_validate({**smallest("LLMService"), "status": {"conditions": [condition]}})
     with pytest.raises(ValidationError):
-        LLMService.model_validate({**smallest("LLMService"), "status": {"conditions": [{"type": "Ready"}]}})
+        broken = {"conditions": [{**condition, **change}]}
+        LLMService.model_validate({**smallest("LLMService"), "status": broken})

@@ -14,18 +14,8 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from noctaya_api.v1alpha1.base import (
-    INT_OR_STRING,
-    LIST_TYPE,
-    MAP_TYPE,
-    Bool,
-    Divisor,
-    Int32,
-    Int64,
-    KubeModel,
-    Rule,
-    int_or_string_schema,
-)
+from noctaya_api.v1alpha1.base import LIST_TYPE, MAP_TYPE, KubeModel, Rule
+from noctaya_api.v1alpha1.scalars import INT_OR_STRING, Bool, Divisor, Int32, Int64, int_or_string_schema
 
 _ATOMIC_LIST: JsonDict = {LIST_TYPE: "atomic"}
 ObjectName = Annotated[

@@ -8,19 +8,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from noctaya_api.v1alpha1.base import (
-    LIST_MAP_KEYS,
-    LIST_TYPE,
-    Bool,
-    Condition,
-    Int32,
-    Int64,
-    KubeModel,
-    NonEmpty,
-    ObjectMeta,
-    Rule,
-)
+from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel, ObjectMeta, Rule
 from noctaya_api.v1alpha1.core import EnvVar, Probe, Toleration
+from noctaya_api.v1alpha1.scalars import Bool, Int32, Int64, NonEmpty, StringMap
 from noctaya_api.v1alpha1.vendor import Vendor
 
 # The name becomes a label value on the backend, and those end at 63 characters.
@@ -96,7 +86,7 @@ class Accelerator(KubeModel):
         "vendor cpu.",
     )
     sharing: Sharing | None = Field(default=None, description="Whether accelerators can be shared.")
-    node_selector: dict[str, str] = Field(
+    node_selector: StringMap = Field(
         default_factory=dict, exclude_if=lambda value: not value, description="Labels of the nodes to run on."
     )
     tolerations: list[Toleration] = Field(

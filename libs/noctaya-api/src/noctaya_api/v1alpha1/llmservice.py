@@ -10,20 +10,10 @@ from pydantic import Field
 
 from noctaya_api.conditions import Phase
 from noctaya_api.names import MAX_LLMSERVICE_NAME_LENGTH
-from noctaya_api.v1alpha1.base import (
-    LIST_MAP_KEYS,
-    LIST_TYPE,
-    Bool,
-    Condition,
-    Int32,
-    KubeModel,
-    NonEmpty,
-    ObjectMeta,
-    Quantity,
-    Rule,
-)
+from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel, ObjectMeta, Rule
 from noctaya_api.v1alpha1.core import LocalObjectReference
 from noctaya_api.v1alpha1.llmservice_scaling import Endpoint, Scaling
+from noctaya_api.v1alpha1.scalars import Bool, Int32, NonEmpty, Quantity
 from noctaya_api.v1alpha1.vendor import Vendor
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from noctaya_api.v1alpha1.base import Bool, GoDuration, Int32, KubeModel, NonEmpty, Quantity, Rule
+from noctaya_api.v1alpha1.base import KubeModel, Rule
+from noctaya_api.v1alpha1.scalars import Bool, GoDuration, Int32, NonEmpty, Quantity
 
 _SECOND: Final = 1_000_000_000
 _HOUR: Final = 3600 * _SECOND
