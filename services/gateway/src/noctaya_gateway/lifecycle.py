@@ -10,9 +10,8 @@ last. A second signal ends the waiting at once. Exit code 0.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noctaya_api.process.http_server import HttpServer
@@ -39,7 +38,12 @@ SCALER_GRACE = 2.0
 """Seconds KEDA's streams have to end after they were told."""
 
 
-async def serve(settings: GatewaySettings, *, stop: Stop | None = None) -> int:
+async def serve(
+    settings: GatewaySettings,
+    *,
+    stop: Stop | None = None,
+    on_listening: Callable[[], None] = lambda: None,
+) -> int:
     """Run until `stop` (SIGTERM or SIGINT when None); the exit code: 0, or 1 when it could not start."""
     provider = configure_tracing("noctaya-gateway")
     tracing = None if provider is None else Tracing(provider)
@@ -52,6 +56,8 @@ async def serve(settings: GatewaySettings, *, stop: Stop | None = None) -> int:
     watcher = asyncio.create_task(watch(control.delivery), name="delivery-watch")
     try:
         await _start(control, server)
+        on_listening()
+        log.info("listening", extra={"listener": "http", "port": server.port})
         await stop.wait()
         await drain(settings, control, server)
     except OSError as error:
@@ -96,10 +102,6 @@ async def _start(control: Control, server: HttpServer) -> None:
     if control.reporter is not None:
         control.reporter.start()
     await server.start()
-    # What was imported and built until now lives as long as the process; no need to collect it again.
-    gc.collect()
-    gc.freeze()
-    log.info("listening", extra={"listener": "http", "port": server.port})
 
 
 async def _start_scaler(scaler: ScalerServer) -> None:
