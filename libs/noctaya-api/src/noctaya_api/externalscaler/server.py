@@ -147,6 +147,8 @@ class ScalerServer:
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_time_ms", milliseconds),
             ("grpc.keepalive_timeout_ms", milliseconds),
+            # Without this an unanswered ping is waited for a minute, whatever the keepalive timeout says.
+            ("grpc.http2.ping_timeout_ms", milliseconds),
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
