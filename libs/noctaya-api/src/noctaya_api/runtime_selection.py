@@ -17,7 +17,7 @@ class RuntimeNotFound(RuntimeSelectionError):  # noqa: N818  named after the sta
     """The pinned runtime doesn't exist, or no runtime has one of the vendors."""
 
 
-class RuntimeAmbiguous(RuntimeSelectionError):  # noqa: N818
+class RuntimeAmbiguous(RuntimeSelectionError):
     """Several runtimes of the chosen vendor share the highest priority."""
 
 
