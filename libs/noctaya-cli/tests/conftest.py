@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
+asyncio.set_event_loop(None)
+
 FAKE_MODEL = Path(__file__).with_name("fake_model.py")
 
 

@@ -1,10 +1,11 @@
-"""A model server without a model, in the standard library: starts in a few hundredths of a second.
+"""A model server without a model, in the standard library: starts at once.
 
-    fake_model.py --port N [--delay S] [--exit-after S] [--exit-code N] [--ignore-term] [--grandchild FILE] [--stream S]
+    fake_model.py --port N [--delay S] [--exit-after S] [--exit-code N] [--ignore-term]
+                  [--grandchild FILE] [--stream S]
 
-/health answers 503 for `--delay` seconds, then 200. /v1/chat/completions answers the JSON of the request back, or with
-`"stream": true` one event now and the last one after `--stream` seconds. `--grandchild` starts a process in a session of its
-own that ignores SIGTERM, and writes its pid to FILE.
+/health answers 503 for `--delay` seconds, then 200. /v1/chat/completions answers the JSON of the request
+back, or with `"stream": true` one event now and the last one after `--stream` seconds. `--grandchild`
+starts a process in a session of its own that ignores SIGTERM, and writes its pid to FILE.
 """
 
 import argparse

@@ -19,6 +19,14 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "child.log"
 
 
+def said(log: Path) -> str:
+    return log.read_text()
+
+
+def written_pid(path: Path) -> int:
+    return int(path.read_text()) if path.exists() and path.read_text() else 0
+
+
 async def spawn(code: str, environment: dict[str, str], log: Path) -> GuardedChild:
     return await spawn_guarded([sys.executable, "-c", textwrap.dedent(code)], env=environment, log=log)
 
@@ -26,7 +34,7 @@ async def spawn(code: str, environment: dict[str, str], log: Path) -> GuardedChi
 async def test_the_exit_code_is_reported(environment: dict[str, str], log: Path) -> None:
     child = await spawn("import sys; print('said'); sys.exit(7)", environment, log)
     assert await child.wait() == Exit(code=7)
-    assert log.read_text() == "said\n"
+    assert said(log) == "said\n"
 
 
 async def test_a_signal_is_reported_by_name(environment: dict[str, str], log: Path) -> None:
@@ -44,8 +52,8 @@ async def test_a_command_that_does_not_exist_is_an_error(environment: dict[str, 
 async def test_the_child_gets_exactly_the_given_environment(log: Path) -> None:
     child = await spawn("import os; print(sorted(os.environ))", {"ONLY": "this"}, log)
     await child.wait()
-    assert "ONLY" in log.read_text()
-    assert "HOME" not in log.read_text()
+    assert "ONLY" in said(log)
+    assert "HOME" not in said(log)
 
 
 async def test_terminate_reaches_the_main_process_only_and_kill_everything(
@@ -54,8 +62,8 @@ async def test_terminate_reaches_the_main_process_only_and_kill_everything(
     pid_file = tmp_path / "pid"
     command = [*fake_model, "--ignore-term", "--grandchild", str(pid_file)]
     child = await spawn_guarded(command, env=environment, log=log)
-    await eventually(lambda: pid_file.exists() and pid_file.read_text() != "")
-    grandchild = int(pid_file.read_text())
+    await eventually(lambda: written_pid(pid_file) > 0)
+    grandchild = written_pid(pid_file)
     child.terminate()
     await asyncio.sleep(0.2)
     assert is_alive(child.pid)
@@ -69,10 +77,10 @@ async def test_what_the_child_leaves_running_is_killed_when_it_ends(
 ) -> None:
     pid_file = tmp_path / "pid"
     child = await spawn_guarded([*fake_model, "--grandchild", str(pid_file)], env=environment, log=log)
-    await eventually(lambda: pid_file.exists() and pid_file.read_text() != "")
+    await eventually(lambda: written_pid(pid_file) > 0)
     child.terminate()
     await child.wait()
-    assert not is_alive(int(pid_file.read_text()))
+    assert not is_alive(written_pid(pid_file))
 
 
 async def test_orders_to_a_child_that_is_gone_have_no_effect(environment: dict[str, str], log: Path) -> None:
@@ -117,8 +125,8 @@ def test_no_process_survives_a_killed_parent(tmp_path: Path, stubborn: list[str]
     ) as parent:
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
-        wait_for(lambda: pid_file.exists() and pid_file.read_text() != "")
-        pids.append(int(pid_file.read_text()))
+        wait_for(lambda: written_pid(pid_file) > 0)
+        pids.append(written_pid(pid_file))
         assert all(map(is_alive, pids))
         parent.kill()
     wait_for(lambda: not any(map(is_alive, pids)))

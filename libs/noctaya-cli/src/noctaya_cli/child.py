@@ -24,7 +24,7 @@ Nobody waits for the child any more then.
 """
 
 
-class CommandFailed(Exception):  # noqa: N818 - named after what happened
+class CommandFailed(Exception):
     """The command could not be executed at all (not found, not executable)."""
 
 

@@ -21,7 +21,7 @@ UNUSED_BACKEND = "http://127.0.0.1:1"
 """The required backend URL; nothing listens there, the addresses come from the endpoints file."""
 
 
-class GatewayMissing(Exception):  # noqa: N818 - named after what happened
+class GatewayMissing(Exception):
     """The gateway program isn't installed."""
 
 

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
-from noctaya_cli.session import run_session
-from noctaya_cli.validation import validate as validate_files
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -64,6 +62,8 @@ def run(  # noqa: PLR0917 - typer turns parameters into options
     ] = None,
 ) -> None:
     """Run LLMServices on this machine, with the manifests of a cluster."""
+    from noctaya_cli.session import run_session  # noqa: PLC0415 - gRPC and rich cost a second of CPU
+
     try:
         options = RunOptions(
             files=files,
@@ -83,6 +83,8 @@ def run(  # noqa: PLR0917 - typer turns parameters into options
 @app.command()
 def validate(files: Files) -> None:
     """Check manifests without running them."""
+    from noctaya_cli.validation import validate as validate_files  # noqa: PLC0415 - pydantic models
+
     report = validate_files(files)
     for line in report.summary:
         typer.echo(line)

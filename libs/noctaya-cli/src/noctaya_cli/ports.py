@@ -16,7 +16,7 @@ HIGHEST = 32_000
 TRIES = 200
 
 
-class PortUnavailable(Exception):  # noqa: N818 - named after what happened
+class PortUnavailable(Exception):
     """No such port can be listened on; the message says why."""
 
 

@@ -17,7 +17,7 @@ from noctaya_cli.probes import Exec, GrpcHealth, HttpGet, Probe, TcpSocket
 SUCCESS = range(200, 400)
 
 
-class ProbeFailed(Exception):  # noqa: N818 - named after what happened
+class ProbeFailed(Exception):
     """The attempt failed; the message says how."""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from noctaya_cli.backoff import RestartBackoff
+from noctaya_cli.backoff import RESTART_FIRST, RestartBackoff
 from noctaya_cli.child import Child, CommandFailed, Spawn
 from noctaya_cli.events import EventKind
 from noctaya_cli.plan import ContainerPlan
@@ -85,6 +85,7 @@ class Replica:
         self._stop = asyncio.Event()
         self._kill = asyncio.Event()
         self._was_ready = False
+        self._hopeless = False
 
     @property
     def restarts(self) -> int:
@@ -141,10 +142,10 @@ class Replica:
                 self._plan.command_line(port=self.port), env=environment, log=self.log
             )
         except CommandFailed as error:
-            self._host.doomed(self.name, str(error))
+            self._hopeless = True
             return str(error), 0.0
         self.pid = child.pid
-        self._was_ready = False
+        self._was_ready = self._hopeless = False
         self._emit(EventKind.PROCESS_STARTED, pid=child.pid, port=self.port)
         self._become(ReplicaPhase.LOADING)
         try:
@@ -186,7 +187,7 @@ class Replica:
     async def _drain_and_end(
         self, child: Child, probing: asyncio.Task[str], ended: asyncio.Task[object]
     ) -> None:
-        """preStop: serve on while requests are in flight, at most the drain time, which the grace includes."""
+        """preStop: serve on while requests are in flight, at most the drain time; the grace includes it."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._plan.grace
         was_ready = self.phase is ReplicaPhase.READY
@@ -217,9 +218,13 @@ class Replica:
 
     async def _wait_before_restart(self, reason: str, *, ran: float) -> None:
         delay = self._backoff.ended(ran=ran)
+        if self._hopeless:  # an immediate second try would find the same
+            delay = max(delay, RESTART_FIRST)
         self._emit(EventKind.REPLICA_EXITED, reason=reason, restarts=self.restarts, ran_seconds=round(ran, 3))
         self.reason = reason
-        if self._backoff.crash_looping:
+        if self._hopeless:
+            self._host.doomed(self.name, reason)
+        elif self._backoff.crash_looping:
             self._host.doomed(self.name, f"ended {self.restarts} times, the last time with {reason}")
         if delay <= 0:
             return

@@ -40,7 +40,7 @@ GATEWAY_EVENTS = {
 }
 
 
-class GatewayFailed(Exception):  # noqa: N818 - named after what happened
+class GatewayFailed(Exception):
     """The gateway of a service ended before it ever served."""
 
 

@@ -42,7 +42,7 @@ def parse_options(arguments: Sequence[str]) -> Options:
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free port")
     parser.add_argument("--parallel", type=int, default=4, help="requests decoded at the same time")
     parser.add_argument("--ctx", type=int, default=2048, help="context in tokens for each parallel request")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--threads", type=int, default=default_threads())
     given = parser.parse_args(arguments)
     for name, low, high in (
         ("port", 0, 65535),
@@ -64,6 +64,13 @@ def parse_options(arguments: Sequence[str]) -> Options:
         context=given.ctx,
         threads=given.threads,
     )
+
+
+def default_threads() -> int:
+    """Half of the logical processors: about one a physical core, where decoding is fastest. More threads
+    only wait for each other, and do so by spinning, which hurts on a busy machine.
+    """
+    return max(1, (os.cpu_count() or 1) // 2)
 
 
 def find_model(path: Path) -> Path:

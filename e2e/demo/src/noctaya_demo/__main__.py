@@ -1,0 +1,46 @@
+"""`python -m noctaya_demo`: see README of the repository; exit code 0 only if every step held."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from noctaya_demo.stack import StackFailed
+from noctaya_demo.step import StepFailed
+from noctaya_demo.story import tell
+from noctaya_demo.weights import WeightsUnavailable
+
+QUICKSTART = Path("examples") / "quickstart"
+INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(
+        prog="./dev demo", description="A language model woken from zero, for real."
+    )
+    parser.add_argument("--keep", action="store_true", help="stay up afterwards and print a curl line to try")
+    parser.add_argument("--port", type=int, default=0, help="port of the endpoint; default: any free one")
+    parser.add_argument("--manifests", type=Path, default=QUICKSTART, help="default: examples/quickstart")
+    options = parser.parse_args()
+    console = Console(highlight=False)
+    began = time.monotonic()
+    console.print(
+        "\n  [bold]Noctaya[/bold]: a language model at zero processes, woken by a request, gone when idle\n"
+    )
+    try:
+        tell(console, manifests=options.manifests, port=options.port, keep=options.keep)
+    except (StepFailed, StackFailed, WeightsUnavailable) as error:
+        console.print(f"\n  The demo stopped: {error}\n", style="red", markup=False)
+        return 1
+    except KeyboardInterrupt:
+        console.print("\n  Interrupted; everything is stopped.\n")
+        return INTERRUPTED
+    console.print(f"\n  All of it held, in {time.monotonic() - began:.0f} s.\n", style="bold green")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

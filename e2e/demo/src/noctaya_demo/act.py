@@ -1,0 +1,148 @@
+"""What the user of the demo does and sees; each method is a step and fails when it doesn't hold."""
+
+import http.client
+import time
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.text import Text
+
+from noctaya_demo.latency import measure
+from noctaya_demo.picture import draw_timeline
+from noctaya_demo.stack import Stack
+from noctaya_demo.step import Step, StepFailed
+from noctaya_demo.user import User
+
+SERVICE = "smollm2"
+COLD_QUESTION = "Write one sentence about the moon."
+WARM_QUESTION = "Write one sentence about the sea."
+SLOTS = 8
+"""endpoint.maxQueue of the quickstart."""
+BURST = 3 * SLOTS
+QUIET = 1.0
+"""Seconds in which no model process may start after only looking."""
+ZERO_WITHIN = 90.0
+
+
+class Act:
+    """The steps against one running stack at `url` (with /v1)."""
+
+    def __init__(self, console: Console, stack: Stack, url: str) -> None:
+        self._console = console
+        self._stack = stack
+        self._url = url
+        self._user = User(url, model=SERVICE)
+        self._marks: list[tuple[str, float]] = []
+        self._latency = ""
+
+    def asleep(self) -> None:
+        """Looking at the model list wakes nothing."""
+        with Step(self._console, "asleep") as step:
+            models = self._user.models()
+            if models != [SERVICE]:
+                raise StepFailed(f"GET /v1/models listed {models}, not {SERVICE}")
+            time.sleep(QUIET)
+            if running := self._stack.model_processes():
+                raise StepFailed(
+                    f"a model process runs (pid {running[0]}) although nobody asked for an answer"
+                )
+            step.say(f"GET /v1/models lists {SERVICE}; no model process runs")
+
+    def cold_start(self) -> None:
+        """A streaming request finds no model, is held with heartbeats, and gets its answer."""
+        with Step(self._console, "cold") as step:
+            requested = time.monotonic()
+            beats, answer, first = self._stream(step, COLD_QUESTION)
+            if not beats:
+                raise StepFailed("no heartbeat came while the model was woken")
+            if not answer.strip() or first is None:
+                raise StepFailed("the answer is empty")
+            self._marks = [("requested", requested)]
+            for kind, name in (
+                ("activated", "activated"),
+                ("process_started", "process started"),
+                ("replica_ready", "ready"),
+            ):
+                event = self._stack.wait_for(kind, after=requested, within=5.0)
+                self._marks.append((name, event.at))
+            self._marks.append(("first token", first))
+
+    def warm_answer(self) -> None:
+        """The next request is answered at once."""
+        with Step(self._console, "warm") as step:
+            beats, answer, _ = self._stream(step, WARM_QUESTION)
+            if beats or not answer.strip():
+                raise StepFailed(f"{beats} heartbeats and the answer {answer!r} from a model that is awake")
+
+    def compare_latency(self) -> None:
+        """What the gateway adds to a small warm request."""
+        with Step(self._console, "latency") as step:
+            backend = self._stack.wait_for("process_started", within=1.0)
+            try:
+                seen = measure(
+                    backend_port=backend.details["port"], gateway_port=urlsplit(self._url).port or 80
+                )
+            except (OSError, http.client.HTTPException) as error:
+                raise StepFailed(f"the measurement broke off: {error}") from error
+            medians = f"median {seen.direct:.2f} ms direct, {seen.gateway:.2f} ms through it"
+            step.say(f"the gateway adds {seen.added:.2f} ms to a warm request ({medians})")
+
+    def burst(self) -> None:
+        """More requests at once than the queue takes: some are answered, the others told to come back."""
+        with Step(self._console, "burst") as step:
+            seen = self._user.burst(BURST)
+            if seen.others:
+                raise StepFailed(
+                    f"{len(seen.others)} requests ended otherwise, the first with {seen.others[0]}"
+                )
+            if seen.answered < SLOTS or not seen.refused:
+                raise StepFailed(
+                    f"{seen.answered} were answered and {seen.refused} refused, of {BURST} at once"
+                )
+            step.say(
+                f"{BURST} requests at once, maxQueue {SLOTS}: {seen.answered} answered, "
+                f"{seen.refused} refused with 429 (Retry-After: {seen.retry_after})"
+            )
+
+    def back_to_zero(self) -> None:
+        """Without requests the model process goes."""
+        with Step(self._console, "zero again") as step:
+            began = time.monotonic()
+            event = self._stack.wait_for("replica_gone", after=began, within=ZERO_WITHIN)
+            if running := self._stack.model_processes():
+                raise StepFailed(f"a model process still runs (pid {running[0]})")
+            step.say(f"idle for {event.at - began:.0f} s, the model process is gone, its memory is free")
+
+    def draw(self) -> None:
+        """The picture of the cold start."""
+        self._console.print()
+        self._console.print(draw_timeline(self._marks))
+        self._console.print()
+
+    def stay(self) -> None:
+        """Stay up until Ctrl-C, with a line to try."""
+        body = f'{{"model":"{SERVICE}","stream":true,"messages":[{{"role":"user","content":"Hello!"}}]}}'
+        self._console.print("  It stays up. Wake the model yourself, Ctrl-C ends everything:\n")
+        self._console.print(
+            Text(
+                f"    curl -N {self._url}/chat/completions -H 'content-type: application/json' -d '{body}'\n"
+            ),
+            soft_wrap=True,
+        )
+        self._stack.wait_until_interrupted()
+
+    def _stream(self, step: Step, question: str) -> tuple[int, str, float | None]:
+        """Ask, show what arrives; returns heartbeats, the answer, and when its first piece came."""
+        step.show(f"“{question}” ", style="italic")
+        beats, answer, first = 0, "", None
+        for piece in self._user.ask(question):
+            if piece.heartbeat:
+                beats += 1
+                step.show("♥", style="red")
+                continue
+            if first is None:
+                first = piece.at
+                step.show(" → ", style="dim")
+            answer += piece.text
+            step.show(piece.text.replace("\n", " "), style="cyan")
+        return beats, answer, first

@@ -1,0 +1,134 @@
+"""`noctaya run` as a child process, watched through its `--events` file and the process table."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+MODEL_PROGRAM = "noctaya-llamacpp"
+POLL = 0.02
+STOP_TIMEOUT = 60.0
+T = TypeVar("T")
+
+
+class StackFailed(Exception):
+    """`noctaya run` ended, or something didn't happen in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the events file; `at` is seconds of time.monotonic(), the same clock in every process."""
+
+    kind: str
+    at: float
+    details: dict[str, Any]
+
+
+class Stack:
+    """A running `noctaya run` of `manifests`; output goes to `directory`."""
+
+    def __init__(self, manifests: Path, *, models: Path, directory: Path, port: int) -> None:
+        self._events_file = directory / "events.jsonl"
+        self._output = directory / "noctaya.log"
+        command = [
+            str(Path(sys.executable).with_name("noctaya")),
+            "run",
+            str(manifests),
+            *("--volume", f"models={models}"),
+            *("--port", str(port)),
+            *("--events", str(self._events_file)),
+            # Demand lasts 15 s beyond a start, for clients that retry. None does here.
+            *("--gateway-env", "NOCTAYA_READY_GRACE=2s"),
+        ]
+        with self._output.open("wb") as output:
+            self.process = psutil.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def events(self) -> list[Event]:
+        """Everything that has happened so far."""
+        try:
+            lines = self._events_file.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        records = [json.loads(line) for line in lines]
+        return [Event(record["event"], record["monotonic"], record) for record in records]
+
+    def wait_for(self, kind: str, *, after: float = 0.0, within: float) -> Event:
+        """The first event of a kind that happened after a moment; raises StackFailed when it doesn't come."""
+
+        def found() -> Event | None:
+            return next((event for event in self.events() if event.kind == kind and event.at > after), None)
+
+        return self.wait_until(found, what=kind, within=within)
+
+    def wait_until(self, probe: Callable[[], T | None], *, what: str, within: float) -> T:
+        """The first result of `probe` that isn't None."""
+        deadline = time.monotonic() + within
+        while (result := probe()) is None:
+            if self.process.poll() is not None:
+                raise StackFailed(
+                    f"noctaya run ended with exit code {self.process.returncode}: {self.last_words()}"
+                )
+            if time.monotonic() > deadline:
+                raise StackFailed(f"no {what} within {within:g} s: {self.last_words()}")
+            time.sleep(POLL)
+        return result
+
+    def wait_until_interrupted(self) -> None:
+        """Stay until Ctrl-C; raises StackFailed when it ends on its own."""
+        try:
+            code = self.process.wait()
+        except KeyboardInterrupt:
+            return
+        raise StackFailed(f"noctaya run ended with exit code {code}: {self.last_words()}")
+
+    def last_words(self) -> str:
+        """The last line that `noctaya run` printed."""
+        lines = self._output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"nothing was printed, see {self._output}"
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process below `noctaya run`, itself included."""
+        try:
+            return [self.process, *self.process.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def model_processes(self) -> list[int]:
+        """Process ids of model servers that run now."""
+        found = []
+        for process in self.processes():
+            try:
+                words = process.cmdline()
+            except psutil.Error:
+                continue
+            # The guard has the command among its own arguments; the server has it as its program.
+            if any(Path(word).name == MODEL_PROGRAM for word in words[:2]):
+                found.append(process.pid)
+        return found
+
+    def stop(self) -> list[psutil.Process]:
+        """End it in order; returns processes that are still there afterwards (none, when all is well)."""
+        family = self.processes()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_TIMEOUT)
+            except psutil.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        _, alive = psutil.wait_procs(
+            [process for process in family if process is not self.process], timeout=10
+        )
+        return alive

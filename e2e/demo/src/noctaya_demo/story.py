@@ -1,0 +1,51 @@
+"""The demo from the first line to the last."""
+
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from noctaya_demo.act import Act
+from noctaya_demo.stack import Stack
+from noctaya_demo.step import Step, StepFailed
+from noctaya_demo.weights import ensure_weights, models_directory
+
+START_WITHIN = 60.0
+
+
+def fetch(console: Console) -> Path:
+    """The weights are on this machine; returns the directory that stands for the claim `models`."""
+    models = models_directory()
+    with Step(console, "weights") as step:
+        fetched = ensure_weights(models)
+        step.say(f"SmolLM2-135M-Instruct, 98 MB, {'fetched' if fetched else 'already here'}, hash verified")
+    return models
+
+
+def tell(console: Console, *, manifests: Path, port: int, keep: bool) -> None:
+    """Everything, in order; raises when a step doesn't hold. Nothing is left running either way."""
+    models = fetch(console)
+    with tempfile.TemporaryDirectory(prefix="noctaya-demo-") as folder:
+        stack = Stack(manifests, models=models, directory=Path(folder), port=port)
+        try:
+            with Step(console, "noctaya run") as step:
+                url = str(stack.wait_for("service_started", within=START_WITHIN).details["url"])
+                step.say(f"examples/{manifests.name} at {url}")
+            act = Act(console, stack, url)
+            act.asleep()
+            act.cold_start()
+            act.warm_answer()
+            act.compare_latency()
+            act.burst()
+            act.back_to_zero()
+            act.draw()
+            if keep:
+                act.stay()
+        except BaseException:
+            stack.stop()
+            raise
+        with Step(console, "stopped") as step:
+            left = stack.stop()
+            if left:
+                raise StepFailed(f"processes are left: {', '.join(str(process.pid) for process in left)}")
+            step.say("no process is left")
