@@ -210,9 +210,9 @@ async def test_a11_files_that_are_not_usable_stop_the_start(
     files = issuer.server_files()
     path: Path = getattr(files, damaged)
     if content is None:
-        path.unlink()
+        path.unlink()  # noqa: ASYNC240
     else:
-        path.write_bytes(content)
+        path.write_bytes(content)  # noqa: ASYNC240
     server = ScalerServer(DemandSignal(), listen="127.0.0.1:0", tls=files)
     with pytest.raises(TlsUnusable, match=path.name):
         await server.start()

@@ -64,9 +64,10 @@ class AggregateScaler:
             on_streams=metrics.stream_count,
             on_tls_reload=metrics.tls_reload,
         )
+        self.reports = ReportHandler(self._aggregate, self._authenticator, metrics)
         api = build_api(
             version=version(SERVICE),
-            reports=ReportHandler(self._aggregate, self._authenticator, metrics),
+            reports=self.reports,
             registry=registry,
             readiness=self._readiness,
         )

@@ -8,6 +8,8 @@ from starlette.types import Receive
 
 READ_TIMEOUT: Final = 5.0
 """Seconds a report may take to arrive (contracts 4.2)."""
+DISCARD_LIMIT: Final = 256 * 1024
+"""Bytes read and thrown away so that a sender who is still sending gets its answer rather than a reset."""
 
 
 class BodyTooLarge(Exception):
@@ -40,19 +42,34 @@ async def read_body(
     Raises:
         BodyTooLarge, BodyTooSlow, SenderGone: as they say.
     """
-    if announced is not None and announced.isdigit() and int(announced[:20]) > limit:
+    if announced_length(announced) > limit:
         raise BodyTooLarge
     body = bytearray()
+    received = 0
     try:
         async with asyncio.timeout(seconds):
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
                     raise SenderGone
-                body += message.get("body", b"")
-                if len(body) > limit:
+                chunk = message.get("body", b"")
+                received += len(chunk)
+                if received <= limit:
+                    body += chunk
+                elif received > DISCARD_LIMIT:
                     raise BodyTooLarge
                 if not message.get("more_body", False):
-                    return bytes(body)
+                    return _within(body, received, limit)
     except TimeoutError as error:
         raise BodyTooSlow from error
+
+
+def announced_length(content_length: bytes | None) -> int:
+    """The announced length of a body, from its first 20 digits; 0 when none is announced."""
+    return int(content_length[:20]) if content_length is not None and content_length.isdigit() else 0
+
+
+def _within(body: bytearray, received: int, limit: int) -> bytes:
+    if received > limit:
+        raise BodyTooLarge
+    return bytes(body)

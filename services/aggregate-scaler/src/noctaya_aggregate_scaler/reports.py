@@ -16,10 +16,12 @@ from noctaya_aggregate_scaler.aggregate import Aggregate
 from noctaya_aggregate_scaler.auth import ReportAuthenticator, TokenUnavailable
 from noctaya_aggregate_scaler.metrics import ScalerMetrics
 from noctaya_aggregate_scaler.report_body import (
+    DISCARD_LIMIT,
     READ_TIMEOUT,
     BodyTooLarge,
     BodyTooSlow,
     SenderGone,
+    announced_length,
     read_body,
 )
 
@@ -34,7 +36,7 @@ class Refusal(Exception):
         status: of the answer.
         reason: the error's code, and the label of the rejections counter.
         message: for people.
-        unread: whether the body was left unread; the connection is then closed instead of read to its end.
+        unread: whether the body, or some of it, was left unread.
     """
 
     def __init__(self, status: int, reason: str, message: str, *, unread: bool = False) -> None:
@@ -69,6 +71,11 @@ class ReportHandler:
         self._read_timeout = read_timeout
         self._in_progress = 0
 
+    @property
+    def in_progress(self) -> int:
+        """Reports being read or answered."""
+        return self._in_progress
+
     async def handle(self, request: Request) -> Response:
         """Answer one report."""
         self._in_progress += 1
@@ -78,7 +85,7 @@ class ReportHandler:
             await self._record(request)
         except Refusal as refusal:
             self._metrics.rejected[refusal.reason] += 1
-            return render_refusal(refusal)
+            return render_refusal(refusal, close=refusal.unread and _is_long(request))
         finally:
             self._in_progress -= 1
         return Response(status_code=204)
@@ -120,17 +127,28 @@ class ReportHandler:
             raise Refusal(429, "capacity", "too many gateway members are known")
 
 
-def render_refusal(refusal: Refusal) -> Response:
-    """The JSON answer for a refusal."""
+def render_refusal(refusal: Refusal, *, close: bool) -> Response:
+    """The JSON answer for a refusal; `close` ends the connection after it."""
     body = json.dumps({"error": {"code": refusal.reason, "message": refusal.message}})
     headers = {}
-    if refusal.unread:
+    if close or refusal.status == 408:
         headers["connection"] = "close"
     if refusal.status == 401:
         headers["www-authenticate"] = "Bearer"
     if refusal.status in {429, 503}:
         headers["retry-after"] = "2"
     return Response(body, status_code=refusal.status, headers=headers, media_type="application/json")
+
+
+def _is_long(request: Request) -> bool:
+    """Whether what may still come is too long to be read and dropped behind the answer.
+
+    A short rest is: closing under a sender that is still sending would reset the connection and lose the
+    answer.
+    """
+    if _header(request, b"transfer-encoding") is not None:
+        return True
+    return announced_length(_header(request, b"content-length")) > DISCARD_LIMIT
 
 
 def _header(request: Request, name: bytes) -> bytes | None:
