@@ -29,6 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(shared_loop, append=False)
+    # One engine after the other within a file, so that shared gateways are used while they live.
+    items.sort(
+        key=lambda item: (
+            (str(item.path), "[protocol" in item.name) if HERE in item.path.parents else ("", False)
+        )
+    )
 
 
 ONE_ENGINE = pytest.mark.parametrize("engine", ["protocol"], indirect=True)

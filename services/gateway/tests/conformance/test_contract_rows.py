@@ -12,7 +12,7 @@ import re
 
 import pytest
 
-from .conftest import COLD, ONE_ENGINE, Start
+from .conftest import COLD, ONE_ENGINE, Lend, Start
 from .harness.client import PLAIN_BODY, STREAM_BODY, connected, open_client
 from .harness.process import GatewayExitError, eventually
 from .harness.rig import Rig
@@ -169,8 +169,8 @@ async def test_row_g6_metric_names_and_a_wait_histogram_of_waits_only(start: Sta
 
 
 @ONE_ENGINE
-async def test_row_g6_metrics_are_prometheus_text(start: Start) -> None:
-    rig = await start()
+async def test_row_g6_metrics_are_prometheus_text(lend: Lend) -> None:
+    rig = await lend()
     reply = await rig.gateway.ask(b"GET", b"/metrics", body=None)
     assert reply.status == 200
     assert (reply.head.one("content-type") or b"").startswith(b"text/plain")
@@ -216,8 +216,8 @@ async def test_row_g10_cancelled_cold_request_is_no_activation_timeout(start: St
     assert await rig.gateway.metric("noctaya_gateway_requests_total", code="503") == 0
 
 
-async def test_row_g11_reject_mode_says_503_and_the_queue_shows_1(start: Start) -> None:
-    rig = await start(healthy=False, NOCTAYA_COLDSTART_MODE="reject")
+async def test_row_g11_reject_mode_says_503_and_the_queue_shows_1(lend: Lend) -> None:
+    rig = await lend(healthy=False, NOCTAYA_COLDSTART_MODE="reject")
     assert (await rig.gateway.ask(body=STREAM_BODY)).status == 503
     reply = await rig.gateway.ask(b"GET", b"/noctaya/queue", body=None)
     assert reply.status == 200
@@ -239,15 +239,15 @@ async def test_row_g14_32_workers_of_200_transitions_converge_to_zero(start: Sta
     assert await rig.gateway.metric("noctaya_gateway_requests_total", code="200") == 6400
 
 
-async def test_row_healthz_is_always_200_and_empty(start: Start) -> None:
-    rig = await start(healthy=False, **COLD)
+async def test_row_healthz_is_always_200_and_empty(lend: Lend) -> None:
+    rig = await lend(healthy=False, **COLD)
     for method in (b"GET", b"HEAD"):
         reply = await rig.gateway.ask(method, b"/healthz", body=None)
         assert (reply.status, reply.data) == (200, b"")
 
 
-async def test_row_operational_endpoints_are_never_proxied_nor_counted(start: Start) -> None:
-    rig = await start()
+async def test_row_operational_endpoints_are_never_proxied_nor_counted(lend: Lend) -> None:
+    rig = await lend()
     for target in (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue"):
         assert (await rig.gateway.ask(b"GET", target, body=None)).status == 200
         await rig.gateway.ask(b"POST", target, body=b"{}")

@@ -115,7 +115,7 @@ async def refuse_connections(rig: Rig) -> None:
 async def test_g2_connection_refused_before_a_probe_saw_it_is_a_cold_start(
     start: Start,
 ) -> None:
-    """Nothing was sent yet: the request waits like any cold one and is served by the backend that comes back."""
+    """Nothing was sent yet: the request waits like a cold one and is served by the backend that returns."""
     rig = await start(NOCTAYA_PROBE_INTERVAL="500ms", NOCTAYA_PROBE_FALL="3")
     await refuse_connections(rig)
     async with connected(rig.gateway.port) as client:

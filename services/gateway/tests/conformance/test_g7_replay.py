@@ -112,6 +112,7 @@ async def test_g7_a_body_that_was_streamed_is_not_replayed_in_part(
     """More than the buffer went through already: the request can't be whole any more."""
     rig = await dead_pool(dying_when_reused(close))
     rig.backend.read_bodies = False
+    rig.backend.script = close_soon
     async with connected(rig.gateway.port) as client:
         client.request(headers=[(b"Transfer-Encoding", b"chunked")], body=None)
         for _ in range(30):
@@ -121,6 +122,11 @@ async def test_g7_a_body_that_was_streamed_is_not_replayed_in_part(
         reply = await client.reply()
     assert reply.status == 502
     assert len(rig.backend.calls) == 1
+
+
+async def close_soon(call: Call) -> None:
+    await call.wire.wait_for(lambda: len(call.wire.buffer) > 0)
+    call.wire.close()
 
 
 async def test_g7_idle_connections_closed_by_the_backend_are_never_seen_by_clients(warm: Rig) -> None:

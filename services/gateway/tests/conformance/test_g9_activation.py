@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import COLD, Start
+from .conftest import COLD, Lend, Start
 from .harness.client import STREAM_BODY, Reply, connected, open_client
 from .harness.events import error_tail, split_heartbeats
 from .harness.process import eventually
@@ -62,16 +62,16 @@ async def test_g9_an_old_failure_does_not_doom_a_new_activation(start: Start, tm
         assert (await client.reply()).status == 200
 
 
-async def failed_once(start: Start) -> Rig:
-    rig = await start(healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="400ms")
+async def failed_once(lend: Lend) -> Rig:
+    rig = await lend(healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="400ms")
     first = await rig.gateway.ask()
     assert first.error["code"] == "activation_timeout"
     await eventually(lambda: no_demand(rig), within=5)
     return rig
 
 
-async def test_g9_after_a_failure_new_activations_back_off_without_demand(start: Start) -> None:
-    rig = await failed_once(start)
+async def test_g9_after_a_failure_new_activations_back_off_without_demand(lend: Lend) -> None:
+    rig = await failed_once(lend)
     for body in (b"{}", STREAM_BODY):
         begun = time.monotonic()
         reply: Reply = await rig.gateway.ask(body=body)
@@ -83,8 +83,8 @@ async def test_g9_after_a_failure_new_activations_back_off_without_demand(start:
     assert await rig.gateway.admitted() == 0
 
 
-async def test_g9_endless_retries_do_not_keep_demand_up(start: Start) -> None:
-    rig = await failed_once(start)
+async def test_g9_endless_retries_do_not_keep_demand_up(lend: Lend) -> None:
+    rig = await failed_once(lend)
     seen = []
     for _ in range(30):
         await rig.gateway.ask()
@@ -93,8 +93,8 @@ async def test_g9_endless_retries_do_not_keep_demand_up(start: Start) -> None:
     assert set(seen) == {0}
 
 
-async def test_g9_readiness_forgets_failures(start: Start) -> None:
-    rig = await failed_once(start)
+async def test_g9_readiness_forgets_failures(lend: Lend) -> None:
+    rig = await failed_once(lend)
     await rig.set_healthy(True)
     assert (await rig.gateway.ask()).status == 200
     await rig.set_healthy(False)

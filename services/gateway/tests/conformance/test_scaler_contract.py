@@ -8,7 +8,7 @@ import time
 import grpc
 import pytest
 
-from .conftest import COLD, ONE_ENGINE, Start
+from .conftest import COLD, ONE_ENGINE, Lend
 from .harness.backend import hold
 from .harness.client import connected, open_client
 from .harness.keda import METADATA, Keda
@@ -22,8 +22,8 @@ async def held(rig: Rig, count: int) -> bool:
     return await rig.gateway.admitted() == count
 
 
-async def test_scaler_pushes_active_when_a_cold_request_comes(start: Start, record_property: object) -> None:
-    rig = await start(healthy=False, **COLD)
+async def test_scaler_pushes_active_when_a_cold_request_comes(lend: Lend, record_property: object) -> None:
+    rig = await lend(healthy=False, **COLD)
     async with Keda(rig.gateway.scaler_port) as keda, connected(rig.gateway.port) as client:
         keda.watch()
         await keda.said(False)
@@ -37,8 +37,8 @@ async def test_scaler_pushes_active_when_a_cold_request_comes(start: Start, reco
         assert await keda.demand() == 1
 
 
-async def test_scaler_repeats_true_every_two_seconds_and_never_false(start: Start) -> None:
-    rig = await start()
+async def test_scaler_repeats_true_every_two_seconds_and_never_false(lend: Lend) -> None:
+    rig = await lend()
     rig.backend.script = hold
     async with Keda(rig.gateway.scaler_port) as keda:
         keda.watch()
@@ -56,8 +56,8 @@ async def test_scaler_repeats_true_every_two_seconds_and_never_false(start: Star
         assert [value for at, value in keda.seen if at >= ended] == [False]
 
 
-async def test_scaler_new_stream_gets_the_current_state_at_once(start: Start) -> None:
-    rig = await start()
+async def test_scaler_new_stream_gets_the_current_state_at_once(lend: Lend) -> None:
+    rig = await lend()
     rig.backend.script = hold
     async with connected(rig.gateway.port) as client:
         client.request()
@@ -68,8 +68,8 @@ async def test_scaler_new_stream_gets_the_current_state_at_once(start: Start) ->
             assert keda.seen[0][1] is True
 
 
-async def test_scaler_counts_queued_and_in_flight(start: Start) -> None:
-    rig = await start(healthy=False, **COLD)
+async def test_scaler_counts_queued_and_in_flight(lend: Lend) -> None:
+    rig = await lend(healthy=False, **COLD)
     rig.backend.script = hold
     clients = [await open_client(rig.gateway.port) for _ in range(7)]
     for client in clients:
@@ -99,8 +99,8 @@ async def test_scaler_counts_queued_and_in_flight(start: Start) -> None:
         await eventually(none)
 
 
-async def test_scaler_row_g12_lease_ends_after_ready_and_grace(start: Start) -> None:
-    rig = await start(healthy=False, NOCTAYA_READY_GRACE="1s", NOCTAYA_COLDSTART_MODE="reject")
+async def test_scaler_row_g12_lease_ends_after_ready_and_grace(lend: Lend) -> None:
+    rig = await lend(healthy=False, NOCTAYA_READY_GRACE="1s", NOCTAYA_COLDSTART_MODE="reject")
     async with Keda(rig.gateway.scaler_port) as keda:
         assert (await rig.gateway.ask()).status == 503
         assert await keda.demand() == 1
@@ -115,16 +115,16 @@ async def test_scaler_row_g12_lease_ends_after_ready_and_grace(start: Start) -> 
         assert time.monotonic() - ready >= 0.9
 
 
-async def test_scaler_lease_is_renewed_by_further_cold_requests(start: Start) -> None:
-    rig = await start(healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="1500ms", NOCTAYA_COLDSTART_MODE="reject")
+async def test_scaler_lease_is_renewed_by_further_cold_requests(lend: Lend) -> None:
+    rig = await lend(healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="1500ms", NOCTAYA_COLDSTART_MODE="reject")
     for _ in range(4):
         assert (await rig.gateway.ask()).error["code"] == "cold_start"
         await asyncio.sleep(0.6)
     assert await rig.gateway.demand() == 1
 
 
-async def test_scaler_safe_methods_push_nothing(start: Start) -> None:
-    rig = await start(healthy=False, **COLD)
+async def test_scaler_safe_methods_push_nothing(lend: Lend) -> None:
+    rig = await lend(healthy=False, **COLD)
     async with Keda(rig.gateway.scaler_port) as keda:
         keda.watch()
         await keda.said(False)
@@ -135,8 +135,8 @@ async def test_scaler_safe_methods_push_nothing(start: Start) -> None:
         assert await keda.demand() == 0
 
 
-async def test_scaler_metric_spec_is_one_pending_with_the_target(start: Start) -> None:
-    rig = await start()
+async def test_scaler_metric_spec_is_one_pending_with_the_target(lend: Lend) -> None:
+    rig = await lend()
     async with Keda(rig.gateway.scaler_port, {"targetValue": "2.5"}) as keda:
         (spec,) = (await keda.metric_spec()).metricSpecs
         assert spec.metricName == "pending"
@@ -159,9 +159,9 @@ async def test_scaler_metric_spec_is_one_pending_with_the_target(start: Start) -
     ids=str,
 )
 async def test_scaler_bad_metadata_is_invalid_argument_everywhere(
-    start: Start, metadata: dict[str, str]
+    lend: Lend, metadata: dict[str, str]
 ) -> None:
-    rig = await start(healthy=False)
+    rig = await lend(healthy=False)
     async with Keda(rig.gateway.scaler_port, metadata) as keda:
         for ask in (keda.is_active, keda.metric_spec, keda.metrics):
             with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -171,8 +171,8 @@ async def test_scaler_bad_metadata_is_invalid_argument_everywhere(
         assert await keda.stream_ended() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_scaler_only_the_pending_metric_can_be_asked_for(start: Start) -> None:
-    rig = await start(healthy=False)
+async def test_scaler_only_the_pending_metric_can_be_asked_for(lend: Lend) -> None:
+    rig = await lend(healthy=False)
     async with Keda(rig.gateway.scaler_port, {**METADATA, "metricName": ""}) as keda:
         assert await keda.demand() == 0
         with pytest.raises(grpc.aio.AioRpcError) as refused:
@@ -180,8 +180,8 @@ async def test_scaler_only_the_pending_metric_can_be_asked_for(start: Start) -> 
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_scaler_streams_are_gauged_and_end_with_their_client(start: Start) -> None:
-    rig = await start()
+async def test_scaler_streams_are_gauged_and_end_with_their_client(lend: Lend) -> None:
+    rig = await lend()
 
     async def streams(count: int) -> bool:
         return await rig.gateway.metric("noctaya_gateway_scaler_streams") == count
@@ -193,9 +193,9 @@ async def test_scaler_streams_are_gauged_and_end_with_their_client(start: Start)
     await eventually(lambda: streams(0))
 
 
-async def test_scaler_sees_short_requests_between_two_polls(start: Start) -> None:
+async def test_scaler_sees_short_requests_between_two_polls(lend: Lend) -> None:
     """A request shorter than any polling interval still counts as one activation event."""
-    rig = await start()
+    rig = await lend()
     before = await rig.gateway.metric("noctaya_gateway_activation_events_total")
     for _ in range(3):
         assert (await rig.gateway.ask()).status == 200

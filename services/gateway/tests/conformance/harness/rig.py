@@ -62,7 +62,7 @@ async def start_rig(engine: str, env: Mapping[str, str], *, healthy: bool) -> Ri
 class Rigs:
     """Shared gateways by engine and environment; the least recently used one goes when there are too many."""
 
-    def __init__(self, limit: int = 4) -> None:
+    def __init__(self, limit: int = 8) -> None:
         self._limit = limit
         self._kept: dict[tuple[str, ...], Rig] = {}
         self._used: dict[tuple[str, ...], float] = {}
