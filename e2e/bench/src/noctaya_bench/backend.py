@@ -21,6 +21,10 @@ class Backend:
         state = await call_json(self.port, f"/control/ready?value={int(ready)}")
         return float(state["now"])
 
+    async def finish_streams(self) -> None:
+        """Let every paced stream end with `[DONE]` at its next chunk."""
+        await call_json(self.port, "/control/finish")
+
     async def reset(self) -> None:
         """Forget what was seen."""
         await call_json(self.port, "/control/reset")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from .backend import Backend
 from .children import ChildError
 from .payloads import CHAT_PATH, request_bytes
 from .peers.lineup import Contestant
@@ -15,6 +16,7 @@ from .peers.peer import Peer
 from .streams import StreamLoad, StreamOutcome
 from .wrk import WrkResult, run_wrk
 
+ENDLESS = 1_000_000
 Round = TypeVar("Round")
 Lineup = Mapping[Contestant, Peer]
 
@@ -62,24 +64,26 @@ async def json_round(
     return JsonRound(load=load, cpu_us=used / max(1, load.requests) * 1e6)
 
 
-async def stream_round(peer: Peer, *, streams: int, interval_ms: int, seconds: float) -> StreamRound:
+async def stream_round(
+    peer: Peer, *, backend: Backend, streams: int, interval_ms: int, seconds: float
+) -> StreamRound:
     """Open paced streams through `peer` and divide its CPU time in a window by the chunks that came in it.
 
-    The window begins after every stream had its first chunk and closes before the first one ends, so that
+    The window begins after every stream had its first chunk and closes before the stub is told to end them:
     neither opening nor closing is part of the figure.
     """
-    lasting = round((seconds + 1.5 + streams / 400) * 1000 / interval_ms)
-    path = f"{CHAT_PATH}?chunks={lasting}&every={interval_ms}"
+    path = f"{CHAT_PATH}?chunks={ENDLESS}&every={interval_ms}"
     load = StreamLoad(peer.port, request_bytes(path, b'{"stream": true}'))
     try:
         await load.open(streams)
-        await load.all_started(within=20)
+        await load.all_started(within=30)
         events, used = load.events, peer.cpu_seconds()
         begin = asyncio.get_running_loop().time()
         await asyncio.sleep(seconds)
         events, used = load.events - events, peer.cpu_seconds() - used
         lasted = asyncio.get_running_loop().time() - begin
-        outcome = await load.all_ended(within=60)
+        await backend.finish_streams()
+        outcome = await load.all_ended(within=30)
     finally:
         load.close()
     return StreamRound(outcome=outcome, cpu_us=used / max(1, events) * 1e6, rate=events / lasted)

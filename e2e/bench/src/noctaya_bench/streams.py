@@ -64,7 +64,6 @@ class Stream(asyncio.Protocol):
         if events:
             if self.first_event is None:
                 self.first_event = time.monotonic()
-                self._load.started += 1
             self.events += events
             self._load.events += events
         if DONE_EVENT.rstrip() in lines:
@@ -107,7 +106,6 @@ class StreamLoad:
         self._request = request
         self._left = 0
         self.streams: list[Stream] = []
-        self.started = 0
         self.events = 0
 
     async def open(self, count: int) -> None:
@@ -120,8 +118,13 @@ class StreamLoad:
             await asyncio.gather(*connections)
 
     async def all_started(self, within: float) -> None:
-        """Return once every stream has its first event; TimeoutError otherwise."""
-        await self._until(lambda: self.started >= len(self.streams), within)
+        """Return once every stream has its first event or has ended; drop the others after `within`."""
+        try:
+            await self._until(lambda: all(one.first_event or one.ended for one in self.streams), within)
+        except TimeoutError:
+            for stream in self.streams:
+                if stream.first_event is None:
+                    stream.close()
 
     async def all_ended(self, within: float) -> StreamOutcome:
         """Return once every stream has ended; what has not by then counts as cut."""

@@ -21,7 +21,11 @@ async def measure(lab: Lab) -> Finding:
     backend = await lab.start_backend()
     lineup = await start_lineup(lab, backend, CONTESTANTS)
     once = functools.partial(
-        stream_round, streams=STREAMS, interval_ms=INTERVAL_MS, seconds=lab.pick(quick=2.0, full=3.0)
+        stream_round,
+        backend=backend,
+        streams=STREAMS,
+        interval_ms=INTERVAL_MS,
+        seconds=lab.pick(quick=2.0, full=3.0),
     )
     seen = await alternate(lineup, once, rounds=lab.pick(quick=2, full=4))
     finding = Finding(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..figures import median, paired_ratio, write_number
 from ..lab import Lab
 from ..peers.lineup import Contestant, start_lineup
@@ -18,7 +20,7 @@ async def measure(lab: Lab) -> Finding:
     """3,200 chunks a second both times, so that only the number of streams differs."""
     backend = await lab.start_backend()
     lineup = await start_lineup(lab, backend, CONTESTANTS[:2] if lab.quick else CONTESTANTS)
-    seconds = lab.pick(quick=2.0, full=3.0)
+    once = functools.partial(stream_round, backend=backend, seconds=lab.pick(quick=2.0, full=3.0))
     finding = Finding(
         measure="P8",
         title=f"From {FEW} to {MANY:,} streams",
@@ -29,8 +31,8 @@ async def measure(lab: Lab) -> Finding:
     cut = dict.fromkeys(lineup, 0)
     for _ in range(lab.pick(quick=2, full=3)):
         for contestant, peer in lineup.items():
-            one = await stream_round(peer, streams=FEW, interval_ms=FEW_INTERVAL_MS, seconds=seconds)
-            other = await stream_round(peer, streams=MANY, interval_ms=MANY_INTERVAL_MS, seconds=seconds)
+            one = await once(peer, streams=FEW, interval_ms=FEW_INTERVAL_MS)
+            other = await once(peer, streams=MANY, interval_ms=MANY_INTERVAL_MS)
             few[contestant].append(one.cpu_us)
             many[contestant].append(other.cpu_us)
             cut[contestant] += one.outcome.cut + other.outcome.cut

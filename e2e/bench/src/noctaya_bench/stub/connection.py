@@ -3,7 +3,8 @@
 `POST /v1/chat/completions` is answered with 1 KB of JSON after the body was swallowed. The query changes
 that: `chunks=N&every=MS` streams N events, `bytes=N` sends a large body, `stall=1` never answers, `tag=T`
 records the visit.
-`/control/ready?value=0|1`, `/control/reset` and `/control/state` are for the bench itself.
+`/control/ready?value=0|1`, `/control/finish` (all paced streams end), `/control/reset` and `/control/state`
+are for the bench itself.
 """
 
 from __future__ import annotations
@@ -86,7 +87,14 @@ class StubConnection(asyncio.Protocol):
     def _answer_as_asked(self, options: dict[str, str]) -> None:
         if "chunks" in options:
             interval = float(options.get("every", "0")) / 1000
-            reply = EventReply(self._transport, int(options["chunks"]), interval, self._replied)
+            begun = self._sightings.finishes
+            reply = EventReply(
+                self._transport,
+                count=int(options["chunks"]),
+                interval=interval,
+                is_over=lambda: self._sightings.finishes != begun,
+                finished=self._replied,
+            )
             self._reply = reply if interval else None
         elif "bytes" in options:
             self._reply = LargeReply(self._transport, int(options["bytes"]), self._replied)
@@ -102,6 +110,8 @@ class StubConnection(asyncio.Protocol):
     def _control(self, target: bytes) -> bytes:
         if target.startswith(b"/control/ready"):
             self._sightings.ready = self._options.get("value") == "1"
+        elif target == b"/control/finish":
+            self._sightings.finishes += 1
         elif target == b"/control/reset":
             self._sightings.reset()
         return json_reply(json.dumps(self._sightings.snapshot()).encode())

@@ -42,17 +42,24 @@ class Reply(Protocol):
 
 
 class EventReply:
-    """`count` events, one every `interval` seconds (0 = all at once), then `[DONE]`.
+    """`count` events, one every `interval` seconds (0 = all at once), then `[DONE]`; sooner once `is_over`.
 
     The first event comes after a random part of the interval: streams opened together don't tick together.
     """
 
     def __init__(
-        self, transport: asyncio.Transport, count: int, interval: float, finished: Callable[[], None]
+        self,
+        transport: asyncio.Transport,
+        *,
+        count: int,
+        interval: float,
+        is_over: Callable[[], bool],
+        finished: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._left = count
         self._interval = interval
+        self._is_over = is_over
         self._finished = finished
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -65,7 +72,7 @@ class EventReply:
             self._end()
 
     def _tick(self) -> None:
-        if self._left == 0:
+        if self._left == 0 or self._is_over():
             self._end()
             return
         self._left -= 1

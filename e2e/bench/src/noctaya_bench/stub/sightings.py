@@ -23,6 +23,8 @@ class Sightings:
     connections: int = 0
     requests: int = 0
     last_request: float = 0.0
+    finishes: int = 0
+    """How often the bench asked for the end of all streams."""
     visits: dict[str, Visit] = field(default_factory=dict)
 
     def count_request(self) -> None:
