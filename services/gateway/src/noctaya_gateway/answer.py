@@ -14,7 +14,7 @@ from email.utils import formatdate
 
 from noctaya_gateway.client import BODILESS, UNKNOWN, Client
 from noctaya_gateway.errors import GatewayError
-from noctaya_gateway.forward import filter_response_head
+from noctaya_gateway.forward import filter_response_head, lines_of
 from noctaya_gateway.responses import HEARTBEAT, STREAM_HEADERS, Reply, render_error
 from noctaya_gateway.sse import Reframing, closing_error
 
@@ -23,6 +23,8 @@ Header = tuple[bytes, bytes]
 
 class Answer:
     """See the module.
+
+    `extra` are header lines the gateway adds.
 
     Attributes:
         status: the status sent, 0 before a head was.
@@ -49,21 +51,20 @@ class Answer:
 
     # By the gateway itself
 
-    def reply(self, reply: Reply, extra: Sequence[Header]) -> None:
+    def reply(self, reply: Reply, extra: list[bytes]) -> None:
         """Send a complete response."""
         self.status = reply.status
         close = any(name == b"connection" for name, _ in reply.headers)
         headers = [header for header in reply.headers if header[0] != b"connection"]
         headers.append((b"date", formatdate(time.time(), usegmt=True).encode()))
-        headers += extra
         bodiless = self._head_only or not reply.body
         length = BODILESS if bodiless else len(reply.body)
-        self._client.send_head(reply.status, b"", headers, length, close=close)
+        self._client.send_head(reply.status, b"", [*lines_of(headers), *extra], length, close=close)
         if not bodiless:
             self._client.send_body(reply.body)
         self._client.finish()
 
-    def fail(self, error: GatewayError, extra: Sequence[Header]) -> None:
+    def fail(self, error: GatewayError, extra: list[bytes]) -> None:
         """Say `error` in the best way that is left."""
         if self.status == 0:
             self.reply(render_error(error), extra)
@@ -73,13 +74,13 @@ class Answer:
         else:
             self._client.abort()
 
-    def heartbeat(self, extra: Sequence[Header]) -> None:
+    def heartbeat(self, extra: list[bytes]) -> None:
         """Send a heartbeat, promising the stream with the first one; a client that does not read gets
         none."""
         if not self.promised:
             self.promised = self._stream = True
             self.status = 200
-            self._client.send_head(200, b"", [*STREAM_HEADERS, *extra], UNKNOWN)
+            self._client.send_head(200, b"", [*lines_of(STREAM_HEADERS), *extra], UNKNOWN)
         if not self.blocked:
             self._tail = HEARTBEAT
             self._client.send_body(HEARTBEAT)
@@ -89,7 +90,7 @@ class Answer:
     def interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
         """Pass a 1xx response on while no head is out."""
         if self.status == 0:
-            self._client.send_interim(status, reason, headers)
+            self._client.send_interim(status, reason, lines_of(headers))
 
     def begin(
         self,
@@ -97,11 +98,11 @@ class Answer:
         reason: bytes,
         headers: Sequence[Header],
         *,
-        extra: Sequence[Header],
+        extra: list[bytes],
         owned: Collection[bytes],
     ) -> None:
         """Take the backend's head; MalformedResponseError when it can't be passed on."""
-        kept, length, stream, coded = filter_response_head(
+        lines, length, stream, coded = filter_response_head(
             status, headers, head_only=self._head_only, owned=owned
         )
         if self.promised:
@@ -110,13 +111,13 @@ class Answer:
             return
         self.status = status
         self._stream = stream and length == UNKNOWN and not coded
-        kept += extra
-        self._client.send_head(status, reason, kept, length)
+        lines += extra
+        self._client.send_head(status, reason, lines, length)
 
-    def switch(self, reason: bytes, headers: Sequence[Header], extra: Sequence[Header]) -> None:
+    def switch(self, reason: bytes, headers: Sequence[Header], extra: list[bytes]) -> None:
         """The backend switched protocols; what follows are raw bytes."""
         self.status = 101
-        self._client.send_head(101, reason, [*headers, *extra], UNKNOWN)
+        self._client.send_head(101, reason, [*lines_of(headers), *extra], UNKNOWN)
         self._client.flush()
 
     def data(self, data: bytes) -> None:

@@ -56,6 +56,7 @@ class ModelApp:
             list(scope["headers"]),
             http11=scope["http_version"] != "1.0",
             peer=peer[0].encode("ascii") if peer else b"",
+            notable=self._path.notable,
         )
         await AsgiClient(self._path, request).run(receive, send)
 
@@ -142,16 +143,18 @@ class AsgiClient:
         """See Client; the server sends 100 when the body is first read."""
         self._asked.set()
 
-    def send_interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
+    def send_interim(self, status: int, reason: bytes, lines: list[bytes]) -> None:
         """See Client; ASGI has no word for it."""
 
     def send_head(
-        self, status: int, reason: bytes, headers: Sequence[Header], length: int, *, close: bool = False
+        self, status: int, reason: bytes, lines: list[bytes], length: int, *, close: bool = False
     ) -> None:
         """See Client."""
         del reason
-        closing = [(b"connection", b"close")] if close else []
-        head = {"type": "http.response.start", "status": status, "headers": [*headers, *closing]}
+        headers = [tuple(line.split(b": ", 1)) for line in lines]
+        if close:
+            headers.append((b"connection", b"close"))
+        head = {"type": "http.response.start", "status": status, "headers": headers}
         if length == UNKNOWN and not self._request.http11:
             self._head, self._collected = head, []
         else:

@@ -25,16 +25,17 @@ class Client(Protocol):
     def send_continue(self) -> None:
         """Ask for the body that the client holds back (100 Continue)."""
 
-    def send_interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
+    def send_interim(self, status: int, reason: bytes, lines: list[bytes]) -> None:
         """Pass an interim response on; nothing happens for a client that can't take one."""
 
     def send_head(
-        self, status: int, reason: bytes, headers: Sequence[Header], length: int, *, close: bool = False
+        self, status: int, reason: bytes, lines: list[bytes], length: int, *, close: bool = False
     ) -> None:
         """Start the response; it may leave together with the first body bytes, at the latest with `flush`.
 
-        `length` is the number of body bytes, which `headers` announce too, or UNKNOWN, or BODILESS. With
-        `close` the connection ends after this response, and the client is told so.
+        `lines` are the headers, without line ends. `length` is the number
+        of body bytes, which the headers announce too, or UNKNOWN, or BODILESS. With `close` the connection
+        ends after this response, and the client is told so.
         """
 
     def send_body(self, data: bytes) -> None:

@@ -82,7 +82,7 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
     keys = settings.client_api_key_file
     gate = Gate(
         timers=loop,
-        auth=Authenticator(None if keys is None else TokenFile(keys)),
+        auth=Authenticator(None if keys is None else TokenFile(keys, clock=loop.time)),
         admission=admission,
         activation=activation,
         balancer=balancer,

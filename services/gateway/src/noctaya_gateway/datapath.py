@@ -11,9 +11,8 @@ import asyncio
 from noctaya_gateway.body import BufferBudget
 from noctaya_gateway.client import Client
 from noctaya_gateway.exchange import Exchange
-from noctaya_gateway.forward import REQUEST_NOTABLE
 from noctaya_gateway.gate import Gate
-from noctaya_gateway.request import Request
+from noctaya_gateway.request import NOTABLE, Request
 from noctaya_gateway.upstream.pool import UpstreamPool
 
 OPERATIONS_PATHS = frozenset(
@@ -48,7 +47,7 @@ class DataPath:
         self.max_body = max_body
         self.body_timeout = body_timeout
         self.loop = asyncio.get_running_loop()
-        self.notable = REQUEST_NOTABLE | gate.auth.credential_headers
+        self.notable = NOTABLE | gate.auth.credential_headers
         gate.balancer.subscribe(removed=pool.drop)
 
     @staticmethod

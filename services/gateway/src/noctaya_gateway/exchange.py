@@ -31,11 +31,11 @@ from noctaya_gateway.errors import (
     GatewayError,
     RequestTooLarge,
 )
-from noctaya_gateway.forward import MalformedResponseError, render_request_head
+from noctaya_gateway.forward import MalformedResponseError, lines_of, render_request_head
 from noctaya_gateway.request import Request
 from noctaya_gateway.sse import wants_stream
+from noctaya_gateway.uplink import Uplink
 from noctaya_gateway.upstream.connection import UpstreamConnection
-from noctaya_gateway.upstream.pool import Connecting
 
 if TYPE_CHECKING:
     from noctaya_gateway.admission import Slot
@@ -49,31 +49,25 @@ Header = tuple[bytes, bytes]
 STREAM_THRESHOLD = MEBIBYTE
 """Body bytes after which a request to a ready backend is forwarded while the rest is still coming."""
 
-CONNECT_ATTEMPTS = 3
-"""How often one request tries to connect before it is refused, over all addresses."""
-
 BODY, HELD, CONNECTING, FORWARDING, DONE = range(5)
 _PHASES = ("body", "held", "upstream", "upstream", "response")
 
 
 class Exchange:
-    """See the module. Receiver of upstream events, waiter in the line, waiter for a connection."""
+    """See the module. Receiver of upstream events, waiter in the line, traveller on an uplink."""
 
     __slots__ = (
         "_address",
         "_answer",
-        "_attempts",
         "_client",
-        "_connecting",
         "_connection",
         "_deadline",
-        "_failed_at",
         "_path",
         "_phase",
-        "_replayed",
         "_slot",
         "_ticket",
         "_trace",
+        "_uplink",
         "body",
         "request",
         "waited",
@@ -90,12 +84,9 @@ class Exchange:
         self._slot: Slot | None = None
         self._ticket: Ticket | None = None
         self._address: Address | None = None
-        self._connecting: Connecting | None = None
+        self._uplink: Uplink | None = None
         self._connection: UpstreamConnection | None = None
         self._deadline: BodyDeadline | None = None
-        self._attempts = 0
-        self._failed_at: tuple[Address, ...] = ()
-        self._replayed = False
         self._trace: RequestTrace | None = None
 
     @property
@@ -118,7 +109,7 @@ class Exchange:
             if gate.cors_enabled and (preflight := gate.preflight(request)) is not None:
                 self._reply(preflight)
                 return
-            gate.auth.check(request.headers)
+            gate.auth.check(request.credentials)
             if request.content_length > self._path.max_body:
                 raise RequestTooLarge(self._path.max_body)
         except GatewayError as error:
@@ -218,7 +209,7 @@ class Exchange:
             # Nobody overtakes the line; safe methods never stand in it.
             address = gate.balancer.pick() if request.safe or not gate.line else None
             if address is not None:
-                self._forward(address)
+                self.forward(address)
             else:
                 self._wait()
         except GatewayError as error:
@@ -249,61 +240,55 @@ class Exchange:
 
     def released(self, address: Address) -> None:
         """Called by the line: it is this request's turn."""
-        if self._attempts == 0:
+        if self._uplink is None:  # else it is back in line after a failed connect, and counted already
             self._path.gate.metrics.waited(self.waited)
-        self._forward(address)
+        self.forward(address)
 
     def failed(self, error: GatewayError) -> None:
         """Called by the line: the wait was in vain."""
         self._fail(error)
 
-    # The backend's side: connecting
+    # The backend's side: sending
 
-    def _forward(self, address: Address) -> None:
+    def forward(self, address: Address) -> None:
+        """Send the request to `address`, on a connection that lies ready or on a new one."""
+        if self._trace is not None:
+            self._trace.phase("upstream")
         path = self._path
         self._address = address
         path.gate.balancer.opened(address)
-        if self._trace is not None:
-            self._trace.phase("upstream")
         # A body that can't be sent twice does not go out on a connection that may be dead already.
         connection = path.pool.checkout(address) if self.body.whole else None
         if connection is not None:
-            self._send(connection)
+            self.reached(connection)
         else:
             self._phase = CONNECTING
-            self._connecting = path.pool.connect(address, self)
+            self._search().dial(address)
 
-    def connected(self, connection: UpstreamConnection) -> None:
-        """Called by the pool."""
-        self._connecting = None
-        self._send(connection)
-
-    def connect_failed(self, error: Exception) -> None:
-        """Called by the pool: try elsewhere, or stand in line again, or give up."""
-        self._connecting = None
-        gate = self._path.gate
-        gate.metrics.upstream_error("connect")
-        address = self._leave_address()
-        self._attempts += 1
+    def leave(self) -> Address | None:
+        """The request is no load to its address any more; returns the address."""
+        address, self._address = self._address, None
         if address is not None:
-            self._failed_at += (address,)
-            gate.balancer.report_unreachable(address)
-        if self._attempts < CONNECT_ATTEMPTS:
-            other = gate.balancer.pick(self._failed_at, trusted=True)
-            if other is not None:
-                self._forward(other)
-                return
-            if not self.request.safe and not gate.reject_cold:
-                try:
-                    self._wait()
-                except GatewayError as refusal:
-                    self._fail(refusal)
-                return
-        self._fail(BackendUnavailable(f"The model server could not be reached ({type(error).__name__})."))
+            self._path.gate.balancer.closed(address)
+        return address
 
-    # The backend's side: sending
+    def _search(self) -> Uplink:
+        if self._uplink is None:
+            self._uplink = Uplink(self._path, self)
+        return self._uplink
 
-    def _send(self, connection: UpstreamConnection) -> None:
+    def unreachable(self, error: Exception, *, final: bool) -> None:
+        """Called by the uplink: stand in line again, or give up."""
+        if final or self.request.safe or self._path.gate.reject_cold:
+            self._fail(BackendUnavailable(f"The model server could not be reached ({type(error).__name__})."))
+            return
+        try:
+            self._wait()
+        except GatewayError as refusal:
+            self._fail(refusal)
+
+    def reached(self, connection: UpstreamConnection) -> None:
+        """Called by the uplink: send the head and what there is of the body."""
         self._phase = FORWARDING
         self._connection = connection
         request, body = self.request, self.body
@@ -317,7 +302,6 @@ class Exchange:
             length = BODILESS
         head = render_request_head(
             request,
-            notable=self._path.notable,
             length=length,
             traceparent=self._trace.traceparent if self._trace is not None else b"",
             identity_coding=self._answer.promised,
@@ -404,36 +388,26 @@ class Exchange:
     def upstream_lost(self, reason: str, *, stale: bool) -> None:
         """The connection broke before the response was complete."""
         self._connection = None
-        gate = self._path.gate
-        if stale and not self._replayed and self.body.whole and (self.body.kept or not self.body.received):
-            self._replayed = True
-            gate.metrics.replay()
-            address = self._address
-            assert address is not None
+        body, address = self.body, self._address
+        resendable = body.whole and (body.kept or not body.received)
+        if stale and resendable and address is not None and self._search().replay(address):
             self._phase = CONNECTING
-            self._connecting = self._path.pool.connect(address, self)
             return
-        gate.metrics.upstream_cut()
+        self._path.gate.metrics.upstream_cut()
         self._fail(BackendUnavailable(reason))
 
     # Ends
 
-    def _extra(self) -> list[Header]:
-        extra: list[Header] = [(b"x-request-id", self.request.request_id)]
+    def _extra(self) -> list[bytes]:
+        extra = [b"x-request-id: " + self.request.request_id]
         ticket = self._ticket
         if ticket is not None:
             waited = self._path.loop.time() - ticket.arrived if ticket.held else self.waited
-            extra += ((b"x-noctaya-cold-start", b"true"), (b"x-noctaya-wait-seconds", b"%.3f" % waited))
+            extra += (b"x-noctaya-cold-start: true", b"x-noctaya-wait-seconds: %.3f" % waited)
         gate = self._path.gate
         if gate.cors_enabled:
-            extra += gate.cors_headers(self.request)
+            extra += lines_of(gate.cors_headers(self.request))
         return extra
-
-    def _leave_address(self) -> Address | None:
-        address, self._address = self._address, None
-        if address is not None:
-            self._path.gate.balancer.closed(address)
-        return address
 
     def _reply(self, reply: Reply) -> None:
         self._path.gate.metrics.response(reply.status)
@@ -461,11 +435,11 @@ class Exchange:
             self._deadline.cancel()
         if self._ticket is not None:
             self._ticket.cancel()
-        if self._connecting is not None:
-            self._connecting.cancel()
         if self._connection is not None:
             self._connection.close()
-        self._leave_address()
+        if self._uplink is not None:
+            self._uplink.cancel()
+        self.leave()
         if self._slot is not None:
             self._slot.release()
         if self._trace is not None:

@@ -8,29 +8,12 @@ intermediaries from buffering.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from noctaya_gateway.client import BODILESS, UNKNOWN
-from noctaya_gateway.request import Request
+from noctaya_gateway.request import HOP_BY_HOP, Request
 
 Header = tuple[bytes, bytes]
-
-HOP_BY_HOP = frozenset(
-    (
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    )
-)
-
-REQUEST_NOTABLE = HOP_BY_HOP | {b"content-length", b"expect", b"x-forwarded-for", b"x-request-id"}
-"""Request headers that are not simply passed on; credential headers join them while authentication is on."""
 
 _NEVER_NAMED = frozenset((b"close", b"keep-alive", b"", b"te", b"upgrade", b"host", b"content-length"))
 """Connection options that name no header to remove, or one that must not be removed on a client's word."""
@@ -39,121 +22,93 @@ _RESPONSE_NOTABLE = HOP_BY_HOP | {b"content-encoding", b"content-length", b"cont
 
 _STREAM_OWNED = frozenset((b"cache-control", b"x-accel-buffering"))
 
-_STREAM_HEADERS: tuple[Header, ...] = (
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-)
+_STREAM_LINES = (b"cache-control: no-cache, no-transform", b"x-accel-buffering: no")
 
 
 class MalformedResponseError(Exception):
     """The backend's head promises a framing that can't be passed on."""
 
 
-def render_request_head(  # noqa: PLR0912  one pass over the headers
-    request: Request,
-    *,
-    notable: Collection[bytes],
-    length: int,
-    traceparent: bytes = b"",
-    identity_coding: bool = False,
+def lines_of(headers: Iterable[Header]) -> list[bytes]:
+    """Headers as lines without their ends."""
+    return [b": ".join(header) for header in headers]
+
+
+def without(lines: Iterable[bytes], names: Collection[bytes]) -> list[bytes]:
+    """Lines but for those of the headers named, in lower case."""
+    return [line for line in lines if line.partition(b":")[0].lower() not in names]
+
+
+def render_request_head(
+    request: Request, *, length: int, traceparent: bytes = b"", identity_coding: bool = False
 ) -> bytes:
     """The head to send to the backend.
 
     Args:
         request: what the client sent.
-        notable: REQUEST_NOTABLE and whatever else must not pass.
         length: body bytes that will follow; UNKNOWN for chunks, BODILESS to announce nothing.
         traceparent: replaces the client's own when not empty.
         identity_coding: ask for an uncompressed answer, because its head is already on its way to the client.
     """
+    passing = request.passing
     if request.connection or traceparent or identity_coding:
-        notable = set(notable).union(token for token in request.connection if token not in _NEVER_NAMED)
+        names = {token for token in request.connection if token not in _NEVER_NAMED}
         if traceparent:
-            notable.add(b"traceparent")
+            names.add(b"traceparent")
         if identity_coding:
-            notable.add(b"accept-encoding")
-    out = [request.method, b" ", request.target, b" HTTP/1.1\r\n"]
-    forwarded = identified = announced = False
-    for name, value in request.headers:
-        lower = name.lower()
-        if lower not in notable:
-            out += (name, b": ", value, b"\r\n")
-        elif lower == b"content-length":
-            if length >= 0:
-                announced = True
-                out += (name, b": ", value, b"\r\n")
-        elif lower == b"x-forwarded-for":
-            if not forwarded:
-                forwarded = True
-                out += (name, b": ", _forwarded_for(request), b"\r\n")
-        elif lower == b"x-request-id":
-            if not identified and not request.own_id:
-                identified = True
-                out += (name, b": ", request.request_id, b"\r\n")
-        elif lower == b"expect" and not request.expects_continue:
-            out += (name, b": ", value, b"\r\n")
-    if not identified:
-        out += (b"x-request-id: ", request.request_id, b"\r\n")
-    if not forwarded and request.peer:
-        out += (b"X-Forwarded-For: ", request.peer, b"\r\n")
+            names.add(b"accept-encoding")
+        if names:
+            passing = without(passing, names)
+    out = [b"%b %b HTTP/1.1" % (request.method, request.target), *passing]
     if length == UNKNOWN:
-        out.append(b"Transfer-Encoding: chunked\r\n")
-    elif length >= 0 and not announced:
-        out.append(b"Content-Length: %d\r\n" % length)
+        out.append(b"Transfer-Encoding: chunked")
+    elif length >= 0 and request.content_length < 0:
+        out.append(b"Content-Length: %d" % length)
     if request.trailers:
-        out.append(b"TE: trailers\r\n")
+        out.append(b"TE: trailers")
     if request.upgrade:
-        out += (b"Connection: Upgrade\r\nUpgrade: ", request.upgrade, b"\r\n")
+        out += (b"Connection: Upgrade", b"Upgrade: " + request.upgrade)
     if traceparent:
-        out += (b"traceparent: ", traceparent, b"\r\n")
+        out.append(b"traceparent: " + traceparent)
     out.append(b"\r\n")
-    return b"".join(out)
-
-
-def _forwarded_for(request: Request) -> bytes:
-    hops = [value for name, value in request.headers if name.lower() == b"x-forwarded-for" and value.strip()]
-    if request.peer:
-        hops.append(request.peer)
-    return b", ".join(hops)
+    return b"\r\n".join(out)
 
 
 def filter_response_head(  # noqa: PLR0912  one pass over the headers
     status: int, headers: Sequence[Header], *, head_only: bool, owned: Collection[bytes] = ()
-) -> tuple[list[Header], int, bool, bool]:
+) -> tuple[list[bytes], int, bool, bool]:
     """What of the backend's head reaches the client; names in `owned` are dropped too.
 
     Returns:
-        The headers; the body's length as in `Client.send_head`; whether it is an event stream; whether it has
-        a content coding.
+        The headers as lines; the body's length as in `Client.send_head`; whether it is an event
+        stream; whether it has a content coding.
 
     Raises:
         MalformedResponseError: a transfer coding other than a single chunked, or an unreadable length.
     """
-    kept: list[Header] = []
+    lines: list[bytes] = []
     length = UNKNOWN
     stream = coded = False
     named: tuple[bytes, ...] = ()
     for header in headers:
         lower = header[0].lower()
-        if lower not in _RESPONSE_NOTABLE:
-            kept.append(header)
-        elif lower == b"content-length":
-            value = header[1].strip()
-            if not value.isdigit():
-                raise MalformedResponseError("its Content-Length is not a number")
-            length = int(value)
-            kept.append(header)
-        elif lower == b"content-type":
-            stream = header[1][:17].lower() == b"text/event-stream"
-            kept.append(header)
-        elif lower == b"content-encoding":
-            coded = header[1].strip().lower() not in (b"", b"identity")
-            kept.append(header)
-        elif lower == b"transfer-encoding":
-            if header[1].strip().lower() != b"chunked":
-                raise MalformedResponseError("its Transfer-Encoding is not a single chunked")
-        elif lower == b"connection":
-            named += tuple(token.strip().lower() for token in header[1].split(b","))
+        if lower in _RESPONSE_NOTABLE:
+            value = header[1]
+            if lower == b"content-length":
+                if not value.strip().isdigit():
+                    raise MalformedResponseError("its Content-Length is not a number")
+                length = int(value)
+            elif lower == b"content-type":
+                stream = value[:17].lower() == b"text/event-stream"
+            elif lower == b"content-encoding":
+                coded = value.strip().lower() not in (b"", b"identity")
+            else:
+                if lower == b"connection":
+                    named += tuple(token.strip().lower() for token in value.split(b","))
+                elif lower == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                    raise MalformedResponseError("its Transfer-Encoding is not a single chunked")
+                continue
+        lines.append(b": ".join(header))
     drop = {name for name in named if name not in _NEVER_NAMED} if named else set()
     if stream:
         drop |= _STREAM_OWNED
@@ -163,9 +118,9 @@ def filter_response_head(  # noqa: PLR0912  one pass over the headers
     if owned:
         drop.update(owned)
     if drop:
-        kept = [header for header in kept if header[0].lower() not in drop]
+        lines = without(lines, drop)
     if stream:
-        kept += _STREAM_HEADERS
+        lines += _STREAM_LINES
     if head_only or status in (204, 304):
         length = BODILESS
-    return kept, length, stream, coded
+    return lines, length, stream, coded

@@ -164,7 +164,15 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         headers, self.headers = self.headers, []
         target, self.url = self.url, b""
         version = parser.get_http_version()
-        request = Request(parser.get_method(), target, headers, http11=version == "1.1", peer=self._peer)
+        path = self.path
+        request = Request(
+            parser.get_method(),
+            target,
+            headers,
+            http11=version == "1.1",
+            peer=self._peer,
+            notable=path.notable,
+        )
         if not parser.should_keep_alive():
             request.keep_alive = False
         elif version != "1.1":
@@ -175,7 +183,6 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             self._queue.append((self._incoming, self._parts, True))
         self._parts = []
         self._whole = False
-        path = self.path
         self._incoming = Operation(self, request) if path.is_operation(target) else path.open(self, request)
 
     def on_body(self, body: bytes) -> None:
@@ -311,13 +318,13 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         if not self._parts:
             self.transport.write(CONTINUE)
 
-    def send_interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
+    def send_interim(self, status: int, reason: bytes, lines: list[bytes]) -> None:
         """See Client."""
         if self._active is not None and self._active.request.http11:
-            self.transport.write(render_head(status, reason, headers, ()))
+            self.transport.write(render_head(status, reason, lines))
 
     def send_head(
-        self, status: int, reason: bytes, headers: Sequence[Header], length: int, *, close: bool = False
+        self, status: int, reason: bytes, lines: list[bytes], length: int, *, close: bool = False
     ) -> None:
         """See Client."""
         active = self._active
@@ -327,18 +334,17 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         incomplete = self._incoming is active and not self._whole
         if close or self._ending or incomplete or self.path.gate.draining:
             self._keep = False
-        framing: list[bytes] = []
         self._chunked = length == UNKNOWN and http11 and status != 101
         if self._chunked:
-            framing.append(b"Transfer-Encoding: chunked\r\n")
+            lines.append(b"Transfer-Encoding: chunked")
         elif length == UNKNOWN:
             self._keep = False
         if not self._keep:
             if status != 101:
-                framing.append(b"Connection: close\r\n")
+                lines.append(b"Connection: close")
         elif not http11:
-            framing.append(b"Connection: keep-alive\r\n")
-        self._pending = render_head(status, reason, headers, framing)
+            lines.append(b"Connection: keep-alive")
+        self._pending = render_head(status, reason, lines)
 
     def send_body(self, data: bytes) -> None:
         """See Client."""

@@ -1,7 +1,8 @@
 """One client request as the data path sees it: the raw head, and what the gateway must know about it.
 
 Names, values, order, duplicates and the raw target are kept as they came, because they go to the backend
-unchanged (behaviour G4). Everything else is found in one pass over the headers. What the parser lets
+unchanged (behaviour G4). Everything else is found in one pass over the headers, which also
+sorts out what goes on to the backend. What the parser lets
 through but HTTP or safety does not allow ends up in `fault`, to be answered before anything else happens.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Collection
 
 from noctaya_gateway.errors import BadRequest, GatewayError
 
@@ -20,19 +22,30 @@ SAFE_METHODS = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 _REQUEST_ID_LIMIT = 200
 """Longest client request id that is kept, in bytes; a longer one is replaced."""
 
-_NOTABLE = frozenset(
+HOP_BY_HOP = frozenset(
     (
         b"connection",
-        b"content-length",
-        b"expect",
-        b"host",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
         b"te",
+        b"trailer",
         b"transfer-encoding",
         b"upgrade",
-        b"x-noctaya-heartbeats",
-        b"x-request-id",
     )
 )
+"""Headers that belong to one connection only (RFC 9110 section 7.6.1)."""
+
+NOTABLE = HOP_BY_HOP | {
+    b"content-length",
+    b"expect",
+    b"host",
+    b"x-forwarded-for",
+    b"x-noctaya-heartbeats",
+    b"x-request-id",
+}
+"""Request headers that are not simply passed on; credential headers join them while authentication is on."""
 
 _id_prefix = os.urandom(8).hex().encode()
 _id_number = itertools.count(1)
@@ -50,21 +63,21 @@ class Request:
         method: upper case, as sent.
         target: raw path and query, never decoded; an absolute-form target is reduced to its path.
         headers: (name, value) in order; the case of names is the client's where the engine has it.
-        http11: False for an HTTP/1.0 client, which can be sent neither chunks nor interim responses.
-        keep_alive: the client wants to use the connection again.
-        peer: the client's IP address as text, empty when unknown.
-        content_length: bytes announced, or -1.
-        chunked: the body comes in chunks of unknown total.
-        request_id: the client's own, or a new one; `own_id` says which.
-        connection: lower-case tokens of Connection, usually empty.
-        upgrade: the protocol asked for by an Upgrade the engine wants to honour, else empty.
-        fault: why the request can't be served at all, or None.
+        passing: what of them goes to the backend, as pieces of lines: name, colon, value, line end, and so
+        on. credentials: those that were meant for the gateway. http11: False for an HTTP/1.0 client, which
+        can be sent neither chunks nor interim responses. keep_alive: the client wants to use the connection
+        again. peer: the client's IP address as text, empty when unknown. content_length: bytes announced,
+        or -1. chunked: the body comes in chunks of unknown total. request_id: the client's own, or a new
+        one; `own_id` says which. connection: lower-case tokens of Connection, usually empty. upgrade: the
+        protocol asked for by an Upgrade the engine wants to honour, else empty. fault: why the request
+        can't be served at all, or None.
     """
 
     __slots__ = (
         "chunked",
         "connection",
         "content_length",
+        "credentials",
         "expects_continue",
         "fault",
         "headers",
@@ -73,6 +86,7 @@ class Request:
         "keep_alive",
         "method",
         "own_id",
+        "passing",
         "peer",
         "request_id",
         "safe",
@@ -82,7 +96,14 @@ class Request:
     )
 
     def __init__(
-        self, method: bytes, target: bytes, headers: list[Header], *, http11: bool = True, peer: bytes = b""
+        self,
+        method: bytes,
+        target: bytes,
+        headers: list[Header],
+        *,
+        http11: bool = True,
+        peer: bytes = b"",
+        notable: Collection[bytes] = NOTABLE,
     ) -> None:
         self.method = method
         self.target = target
@@ -101,51 +122,76 @@ class Request:
         self.safe = method in SAFE_METHODS
         self.request_id = b""
         self.own_id = True
+        self.credentials: list[Header] = []
+        passing: list[bytes] = []
+        self.passing = passing
         hosts = 0
-        for name, value in headers:
-            lower = name.lower()
-            if lower not in _NOTABLE:
-                continue
-            if lower == b"host":
-                hosts += 1
+        forwarded = -1
+        for header in headers:
+            lower = header[0].lower()
+            if lower in notable:
+                if lower == b"host":
+                    hosts += 1
+                elif lower == b"content-length":
+                    self._note_length(header[1].strip())
+                elif lower == b"x-forwarded-for":
+                    forwarded = len(passing)
+                elif not self._note(lower, header[1]):
+                    continue
+            passing.append(b": ".join(header))
+        if peer:
+            if forwarded < 0:
+                passing.append(b"X-Forwarded-For: " + peer)
             else:
-                self._note(lower, value)
+                passing[forwarded] += b", " + peer
+        if not self.request_id:
+            self.request_id = new_request_id()
+            passing.append(b"x-request-id: " + self.request_id)
         if hosts != 1 and (http11 or hosts > 1):
             self.fault = BadRequest("The request needs exactly one Host header.")
         if target[:1] != b"/":
             self._reduce_target()
-        if not self.request_id:
-            self.request_id = new_request_id()
 
     @property
     def has_body(self) -> bool:
         """True when body bytes are to come."""
         return self.chunked or self.content_length > 0
 
-    def _note(self, name: bytes, value: bytes) -> None:
-        if name == b"content-length":
-            value = value.strip()
-            if not value.isdigit() or self.content_length >= 0:
-                self.fault = BadRequest("The Content-Length is not one number.")
-            else:
-                self.content_length = int(value)
-        elif name == b"x-request-id":
-            value = value.strip()
-            if value and len(value) <= _REQUEST_ID_LIMIT and value.isascii() and not self.request_id:
-                self.request_id = value
-                self.own_id = False
-        elif name == b"connection":
+    def _note(self, name: bytes, value: bytes) -> bool:
+        """Learn from a notable header; True when it is passed on."""
+        if name not in NOTABLE:
+            self.credentials.append((name, value))
+            return False
+        if name == b"x-request-id":
+            return self._note_request_id(value.strip())
+        if name == b"expect":
+            self.expects_continue = self.http11 and value.strip().lower() == b"100-continue"
+            return not self.expects_continue
+        if name == b"x-noctaya-heartbeats":
+            self.heartbeats = value.strip().lower() not in (b"off", b"false", b"0")
+            return True
+        if name == b"connection":
             self.connection += tuple(token.strip().lower() for token in value.split(b","))
         elif name == b"transfer-encoding":
             if value.strip().lower() != b"chunked" or self.chunked or not self.http11:
                 self.fault = BadRequest("The only Transfer-Encoding understood is a single chunked.")
             self.chunked = True
-        elif name == b"expect":
-            self.expects_continue = value.strip().lower() == b"100-continue" and self.http11
         elif name == b"te":
             self.trailers = self.trailers or b"trailers" in value.lower()
-        elif name == b"x-noctaya-heartbeats":
-            self.heartbeats = value.strip().lower() not in (b"off", b"false", b"0")
+        return False
+
+    def _note_length(self, value: bytes) -> None:
+        if not value.isdigit() or self.content_length >= 0:
+            self.fault = BadRequest("The Content-Length is not one number.")
+        else:
+            self.content_length = int(value)
+
+    def _note_request_id(self, value: bytes) -> bool:
+        if self.request_id or not value or len(value) > _REQUEST_ID_LIMIT or not value.isascii():
+            return False
+        self.request_id = value
+        self.own_id = False
+        return True
 
     def _reduce_target(self) -> None:
         scheme, separator, rest = self.target.partition(b"://")

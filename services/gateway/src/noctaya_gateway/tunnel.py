@@ -122,19 +122,19 @@ class Tunnel(asyncio.Protocol):
     def send_continue(self) -> None:
         """See Client; an upgrade has no body."""
 
-    def send_interim(self, status: int, reason: bytes, headers: Sequence[Header]) -> None:
+    def send_interim(self, status: int, reason: bytes, lines: list[bytes]) -> None:
         """See Client."""
-        self.transport.write(render_head(status, reason, headers, ()))
+        self.transport.write(render_head(status, reason, lines))
 
     def send_head(
-        self, status: int, reason: bytes, headers: Sequence[Header], length: int, *, close: bool = False
+        self, status: int, reason: bytes, lines: list[bytes], length: int, *, close: bool = False
     ) -> None:
         """See Client."""
         del length, close
         self._switched = status == 101
-        self.transport.write(
-            render_head(status, reason, headers, () if self._switched else (b"Connection: close\r\n",))
-        )
+        if not self._switched:
+            lines.append(b"Connection: close")
+        self.transport.write(render_head(status, reason, lines))
         if self._switched and self._early:
             early, self._early = self._early, b""
             self.resume_reading()

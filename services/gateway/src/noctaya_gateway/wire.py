@@ -11,21 +11,17 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
 _STATUS_LINES = {
-    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in http.HTTPStatus
+    status.value: b"HTTP/1.1 %d %b" % (status.value, status.phrase.encode()) for status in http.HTTPStatus
 }
 
 
-def render_head(status: int, reason: bytes, headers: Sequence[Header], framing: Iterable[bytes]) -> bytes:
-    """A response head; `framing` are complete header lines that go last."""
+def render_head(status: int, reason: bytes, lines: Iterable[bytes]) -> bytes:
+    """A response head; `lines` are the headers, without line ends."""
     if reason or status not in _STATUS_LINES:
-        out = [b"HTTP/1.1 %d %b\r\n" % (status, reason)]
+        top = b"HTTP/1.1 %d %b" % (status, reason)
     else:
-        out = [_STATUS_LINES[status]]
-    for name, value in headers:
-        out += (name, b": ", value, b"\r\n")
-    out += framing
-    out.append(b"\r\n")
-    return b"".join(out)
+        top = _STATUS_LINES[status]
+    return b"\r\n".join((top, *lines, b"\r\n"))
 
 
 def last_chunk(trailers: Sequence[Header]) -> bytes:
