@@ -61,6 +61,7 @@ def build_api(
         summary="One view of demand over several gateways",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
 
     @app.exception_handler(HTTPException)

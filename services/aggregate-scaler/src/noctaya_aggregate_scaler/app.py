@@ -53,18 +53,18 @@ class AggregateScaler:
             expected_members=settings.expected_gateway_members,
             clock=clock,
         )
-        self._aggregate = Aggregate(ledger, clock=clock)
+        self.aggregate = Aggregate(ledger, clock=clock)
         metrics = ScalerMetrics()
         registry = new_registry()
-        register(registry, metrics, self._aggregate)
-        self._grpc = ScalerServer(
-            self._aggregate,
+        register(registry, metrics, self.aggregate)
+        self.grpc = ScalerServer(
+            self.aggregate,
             listen=settings.scaler_listen_addr,
             tls=settings.tls_files(),
             on_streams=metrics.stream_count,
             on_tls_reload=metrics.tls_reload,
         )
-        self.reports = ReportHandler(self._aggregate, self._authenticator, metrics)
+        self.reports = ReportHandler(self.aggregate, self._authenticator, metrics)
         api = build_api(
             version=version(SERVICE),
             reports=self.reports,
@@ -74,6 +74,11 @@ class AggregateScaler:
         self._http = HttpServer(api, listen=settings.aggregator_listen_addr, timeout_keep_alive=_KEEP_ALIVE)
 
     @property
+    def streams(self) -> int:
+        """Open StreamIsActive calls."""
+        return self.grpc.streams
+
+    @property
     def http_port(self) -> int:
         """The report port in use."""
         return self._http.port
@@ -81,7 +86,7 @@ class AggregateScaler:
     @property
     def grpc_port(self) -> int:
         """The ExternalScaler port in use."""
-        return self._grpc.port
+        return self.grpc.port
 
     async def start(self) -> None:
         """Serve both ports.
@@ -91,11 +96,11 @@ class AggregateScaler:
             OSError: a port can't be bound.
         """
         self._authenticator.check()
-        await self._grpc.start()
+        await self.grpc.start()
         try:
             await self._http.start()
         except OSError:
-            await self._grpc.stop(0)
+            await self.grpc.stop(0)
             raise
         self._serving = True
         logger.info("serving", extra={"http_port": self.http_port, "grpc_port": self.grpc_port})
@@ -103,7 +108,7 @@ class AggregateScaler:
     async def run(self, stop: Stop) -> None:
         """Serve until the stop, then stop in order. Errors as `start`."""
         await self.start()
-        sweeping = asyncio.create_task(self._aggregate.sweep(), name="sweep")
+        sweeping = asyncio.create_task(self.aggregate.sweep(), name="sweep")
         stopping = asyncio.create_task(stop.wait(), name="stop")
         try:
             await asyncio.wait({sweeping, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -118,7 +123,7 @@ class AggregateScaler:
         """Fail readiness, end KEDA's streams with OK, let reports in progress end, close everything."""
         self._serving = False
         logger.info("stopping")
-        await self._grpc.stop(self._drain_timeout)
+        await self.grpc.stop(self._drain_timeout)
         cut = await self._http.drain(self._drain_timeout)
         logger.info("stopped", extra={"connections_cut": cut})
 
