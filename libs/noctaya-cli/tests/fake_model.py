@@ -4,8 +4,9 @@
                   [--grandchild FILE] [--stream S]
 
 /health answers 503 for `--delay` seconds, then 200. /v1/chat/completions answers the JSON of the request
-back, or with `"stream": true` one event now and the last one after `--stream` seconds. `--grandchild`
-starts a process in a session of its own that ignores SIGTERM, and writes its pid to FILE.
+back after the `seconds` it asks for, or with `"stream": true` one event now and the last one after those
+(by default `--stream`) seconds. `--grandchild` starts a process in a session of its own that ignores
+SIGTERM, and writes its pid to FILE.
 """
 
 import argparse
@@ -64,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"data: " + answer + b"\n\n")
         self.wfile.flush()
-        time.sleep(options.stream)
+        time.sleep(body.get("seconds", options.stream))
         self.wfile.write(b"data: [DONE]\n\n")
         self.close_connection = True
 

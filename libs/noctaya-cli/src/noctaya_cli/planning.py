@@ -141,10 +141,10 @@ def plan_container(
     drain = 0.0
     grace = DEFAULT_GRACE
     if lifecycle is not None:
-        grace = float(lifecycle.termination_grace_period_seconds or DEFAULT_GRACE)
+        given = float(lifecycle.termination_grace_period_seconds or 0)
         if lifecycle.pre_stop_drain:
             drain = float(math.ceil(service.spec.scaling.drain_timeout.seconds))
-            grace = max(grace, drain + DRAIN_ALLOWANCE) if drain else grace
+        grace = max(given, drain + DRAIN_ALLOWANCE) if drain else given or DEFAULT_GRACE
     return ContainerPlan(
         command=rendered.command,
         arguments=rendered.arguments,
