@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 SCALER_PATIENCE = 6.0
 """Co-located scaler: seconds KEDA may stay silent, its polling interval of 5 and a little (contracts 4.5)."""
 WATCH_INTERVAL = 1.0
+TOLD_LATELY = 6.0
+"""Seconds for which a hand-over counts as recent: three beats of the reporter."""
 REMIND_INTERVAL = 10.0
 """Seconds between log lines while demand stays undelivered."""
 
@@ -85,29 +87,43 @@ class Delivery:
         return 0.0 if self._failed_at is None else now - max(self._demand_since, self._failed_at)
 
     @property
+    def failing_seconds(self) -> float:
+        """How long the way to the receiver has been broken, with or without demand; 0 when it is not known
+        to be.
+        """
+        return self.undelivered_seconds if self._failed_at is None else self._clock() - self._failed_at
+
+    @property
     def delivered(self) -> bool | None:
-        """True or False while there is demand; None while there is nothing to deliver."""
-        return None if self._demand() == 0 else self.undelivered_seconds == 0.0
+        """Whether the receiver knows the demand of now; None while it was not told and need not be."""
+        if self.failing_seconds > 0:
+            return False
+        if self._streams or self._clock() - self._told_at < max(self._patience, TOLD_LATELY):
+            return True
+        return None
 
 
 async def watch(delivery: Delivery) -> None:
-    """Log when demand is not delivered, again every ten seconds, and once when it is delivered again."""
+    """Log when the way to the receiver breaks, again every ten seconds while it is, and once when it
+    heals.
+    """
     loop = asyncio.get_running_loop()
     warned_at: float | None = None
     while True:
         await asyncio.sleep(WATCH_INTERVAL)
-        seconds = delivery.undelivered_seconds
+        seconds = delivery.failing_seconds
         if seconds > 0:
             if warned_at is None or loop.time() - warned_at >= REMIND_INTERVAL:
                 warned_at = loop.time()
-                log.error(
-                    "demand is not delivered; cold requests will wait in vain",
-                    extra={
-                        "channel": delivery.channel,
-                        "seconds": round(seconds, 1),
-                        "error": delivery.last_error,
-                    },
-                )
+                _warn(delivery, seconds)
         elif warned_at is not None:
             warned_at = None
             log.info("demand is delivered again", extra={"channel": delivery.channel})
+
+
+def _warn(delivery: Delivery, seconds: float) -> None:
+    details = {"channel": delivery.channel, "seconds": round(seconds, 1), "error": delivery.last_error}
+    if delivery.undelivered_seconds > 0:
+        log.error("demand is not delivered; cold requests will wait in vain", extra=details)
+    else:
+        log.warning("demand could not be delivered if there were any", extra=details)

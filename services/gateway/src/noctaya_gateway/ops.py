@@ -12,7 +12,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.responses import JSONResponse, PlainTextResponse
 from noctaya_api.names import PATH_HEALTHZ, PATH_METRICS, PATH_QUEUE, PATH_READYZ
-from noctaya_api.process.metrics import new_registry, render
+from noctaya_api.process.metrics import render
+from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
@@ -38,7 +39,7 @@ class Readiness(BaseModel):
     held: int = Field(ge=0, description="requests waiting for a backend")
     demand: int = Field(ge=0, description="effective demand")
     demand_delivered: bool | None = Field(
-        description="whether the scaler knows of the demand; null without demand"
+        description="whether the scaler knows of the demand; null while it was not told and need not be"
     )
     undelivered_seconds: float = Field(ge=0, description="how long there has been demand nobody was told of")
     undelivered_reason: str = Field(description="last error of the delivery, or empty")
@@ -53,7 +54,8 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    registry = new_registry()
+    # Not the shared registry: the gateway's metrics have no process_ families (contracts 3.2).
+    registry = CollectorRegistry()
     registry.register(gate.metrics)
 
     @app.head(PATH_HEALTHZ, include_in_schema=False)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+from noctaya_api.names import PATH_DEMAND
 from noctaya_api.process.settings import SETTINGS_CONFIG, GoDuration, ListenAddress, load_settings
 from noctaya_api.process.token_file import TokenFile, TokenUnavailable
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -34,10 +35,10 @@ NotNegative = Annotated[GoDuration, Field(ge=0)]
 def _backend_url(value: str) -> str:
     try:
         parts = urlsplit(value)
-        host, _ = parts.hostname, parts.port
+        host, port = parts.hostname, parts.port
     except ValueError as error:
         raise ValueError(f"{value!r} is not a URL: {error}") from error
-    if parts.scheme not in ("http", "https") or not host:
+    if parts.scheme not in ("http", "https") or not host or port == 0:
         raise ValueError(f"{value!r} is not an absolute http:// or https:// URL with a host")
     if parts.username or parts.password or parts.query or parts.fragment or parts.path not in ("", "/"):
         raise ValueError("only scheme, host and port are allowed, for example http://model-backend:80")
@@ -45,10 +46,12 @@ def _backend_url(value: str) -> str:
 
 
 def _report_url(value: str) -> str:
+    if not value:
+        return value
     parts = urlsplit(value)
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{value!r} is not an absolute http:// or https:// URL with a host")
-    return value
+    return value if parts.path not in ("", "/") else f"{parts.scheme}://{parts.netloc}{PATH_DEMAND}"
 
 
 def _path(value: str) -> str:

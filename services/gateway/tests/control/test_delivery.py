@@ -21,7 +21,7 @@ class Rig:
 def test_g12_a_failed_report_is_undelivered_demand_until_one_succeeds() -> None:
     rig = Rig(patience=0)
     rig.demand = 1
-    assert rig.delivery.delivered is True
+    assert rig.delivery.delivered is None, "nothing was tried yet"
     rig.delivery.failed("status 404")
     rig.now += 3
     assert rig.delivery.undelivered_seconds == 3
@@ -29,6 +29,7 @@ def test_g12_a_failed_report_is_undelivered_demand_until_one_succeeds() -> None:
     assert rig.delivery.last_error == "status 404"
     rig.delivery.told()
     assert rig.delivery.undelivered_seconds == 0
+    assert rig.delivery.delivered is True
     assert rig.delivery.last_error == ""
 
 
@@ -37,7 +38,8 @@ def test_failures_without_demand_are_no_undelivered_demand() -> None:
     rig.delivery.failed("timeout")
     rig.now += 100
     assert rig.delivery.undelivered_seconds == 0
-    assert rig.delivery.delivered is None
+    assert rig.delivery.failing_seconds == 100
+    assert rig.delivery.delivered is False
     rig.demand = 1
     assert rig.delivery.undelivered_seconds == 0
     rig.now += 2
@@ -49,10 +51,12 @@ def test_g12_a_scaler_nobody_asks_is_undelivered_demand_after_some_patience() ->
     rig.demand = 1
     assert rig.delivery.undelivered_seconds == 0
     rig.now += SCALER_PATIENCE - 0.1
-    assert rig.delivery.delivered is True
+    assert rig.delivery.delivered is None
     rig.now += 0.1
     assert rig.delivery.undelivered_seconds == SCALER_PATIENCE
+    assert rig.delivery.delivered is False
     rig.delivery.told()
+    assert rig.delivery.delivered is True
     assert rig.delivery.undelivered_seconds == 0
 
 
@@ -62,6 +66,7 @@ def test_an_open_stream_delivers_by_itself() -> None:
     rig.delivery.streams(1)
     rig.now += 100
     assert rig.delivery.undelivered_seconds == 0
+    assert rig.delivery.delivered is True
     rig.delivery.streams(0)
     assert rig.delivery.undelivered_seconds == 0
     rig.now += SCALER_PATIENCE
@@ -76,6 +81,19 @@ def test_the_time_counts_from_the_demand_not_from_the_silence_before() -> None:
     assert rig.delivery.undelivered_seconds == 0
     rig.now += 7
     assert rig.delivery.undelivered_seconds == 7
+
+
+async def test_g12_a_way_that_is_broken_without_demand_is_logged_too(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(delivery_module, "WATCH_INTERVAL", 0.005)
+    rig = Rig(patience=0)
+    task = asyncio.create_task(watch(rig.delivery))
+    rig.delivery.failed("timeout")
+    rig.now += 1
+    await until(lambda: "could not be delivered" in caplog.text)
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_g12_the_log_says_so_and_when_it_is_over(

@@ -55,6 +55,7 @@ def test_defaults_are_those_of_the_contract(monkeypatch: pytest.MonkeyPatch) -> 
         ("BACKEND_URL", "ftp://backend"),
         ("BACKEND_URL", "http://"),
         ("BACKEND_URL", "http://backend:99999"),
+        ("BACKEND_URL", "http://backend:0"),
         ("BACKEND_URL", "http://backend/base"),
         ("BACKEND_URL", "http://user:secret@backend"),
         ("LISTEN_ADDR", "8080"),
@@ -150,6 +151,17 @@ def test_the_demand_token_is_32_characters_at_least_and_never_shown(
     path.write_text("t" * 32 + "\n")
     loaded = load(monkeypatch)
     assert loaded.demand_auth_token_file == path
+    assert loaded.demand_aggregator_url == "http://scaler:9091/v1/demand"
+
+
+def test_an_aggregator_url_without_a_path_means_the_report_endpoint(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "token"
+    path.write_text("t" * 32)
+    for given in ("http://scaler:9091", "http://scaler:9091/"):
+        loaded = load(monkeypatch, DEMAND_AGGREGATOR_URL=given, DEMAND_AUTH_TOKEN_FILE=str(path))
+        assert loaded.demand_aggregator_url == "http://scaler:9091/v1/demand"
 
 
 def test_scaler_tls_is_all_three_files_or_none(
