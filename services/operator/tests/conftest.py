@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 
 if TYPE_CHECKING:
     from fake_apiserver import FakeApiServer
+
+# looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
+asyncio.set_event_loop(None)
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -29,7 +29,7 @@ from fake_apiserver.writes import Writer
 MERGE_PATCHES = frozenset({"application/merge-patch+json", "application/strategic-merge-patch+json"})
 
 
-class Broken(Exception):  # noqa: N818 - named after what happened
+class Broken(Exception):
     """The connection is to be broken without an answer."""
 
 

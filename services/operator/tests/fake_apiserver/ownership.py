@@ -9,7 +9,7 @@ from typing import Any
 from fake_apiserver.fields import Path, from_fields_v1, leaves, merge, prune, to_fields_v1
 
 
-class ApplyConflict(Exception):  # noqa: N818 - named after what happened
+class ApplyConflict(Exception):
     """Another manager owns fields the patch changes."""
 
     def __init__(self, conflicts: dict[Path, str]) -> None:

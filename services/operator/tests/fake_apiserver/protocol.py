@@ -86,7 +86,7 @@ def status_object(code: int, reason: str, message: str, **details: Any) -> Objec
     }
 
 
-class Refused(Exception):  # noqa: N818 - named after what happened
+class Refused(Exception):
     """A failure to answer with."""
 
     def __init__(self, code: int, reason: str, message: str, **details: Any) -> None:

@@ -26,7 +26,7 @@ class Change:
     new: Object | None
 
 
-class TooOld(Exception):  # noqa: N818 - named after what happened
+class TooOld(Exception):
     """The history does not reach back that far."""
 
 

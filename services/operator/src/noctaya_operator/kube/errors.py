@@ -4,8 +4,6 @@ One hierarchy holds answers of the server and failures to reach it, so a caller 
 failure to reach the server is `ServerUnavailable` with status 0.
 """
 
-# ruff: noqa: N818  errors are named after what happened, most of them as the API itself names them
-
 from __future__ import annotations
 
 import json
@@ -100,7 +98,7 @@ class ServerUnavailable(ApiError):
 
 
 SCHEMA_REFUSAL = "failed to create typed patch object"
-"""How a server-side apply of a field with a wrong type is answered: with 500, though it is the object's fault."""
+"""How a server-side apply of a field of a wrong type is answered: with 500, though the object is at fault."""
 
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: BadRequest,
@@ -128,7 +126,7 @@ def error_from_status(status: Mapping[str, Any], *, retry_after: float | None = 
 
 
 def error_from_response(status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
-    """The error for an HTTP answer; the body may be a `Status`, plain text, a proxy's HTML, or nothing."""
+    """The error for an HTTP answer; its body may be a `Status`, plain text, or nothing."""
     try:
         parsed = json.loads(body)
     except ValueError:

@@ -25,7 +25,7 @@ from noctaya_operator.kube.resources import LEASES
 log = logging.getLogger(__name__)
 
 
-class LeadershipLost(Exception):  # noqa: N818 - named after what happened
+class LeadershipLost(Exception):
     """The lease could not be renewed in time, or another holds it."""
 
 

@@ -11,7 +11,7 @@ MAX_LINE = 64 * 1024 * 1024
 """Bytes; an object can't be larger than etcd's request limit (1.5 MiB by default, more when raised)."""
 
 
-class CutLine(Exception):  # noqa: N818 - named after what happened
+class CutLine(Exception):
     """The stream ended inside a line, or a line outgrew the limit."""
 
 

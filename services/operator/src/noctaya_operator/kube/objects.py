@@ -14,7 +14,7 @@ from typing import Any
 Object = dict[str, Any]
 
 
-class MalformedObject(ValueError):  # noqa: N818 - named after what it is
+class MalformedObject(ValueError):
     """Not a Kubernetes object: no metadata or no name."""
 
 

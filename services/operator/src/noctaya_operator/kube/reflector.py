@@ -16,7 +16,7 @@ from noctaya_operator.kube.cache import Cache, IndexFunction
 from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.errors import ApiError
 from noctaya_operator.kube.listwatch import ListWatch, Timing
-from noctaya_operator.kube.objects import Key, MalformedObject, Object, key_of, resource_version_of, uid_of
+from noctaya_operator.kube.objects import Key, MalformedObject, Object, key_of, uid_of
 from noctaya_operator.kube.resources import Resource
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class Reflector:
                 # Deleted and made anew while nobody was looking: two events, not one change.
                 self._forget(key)
                 old = None
-            elif resource_version_of(old) == resource_version_of(obj):
+            elif old == obj:
                 return
         self.cache.put(key, obj)
         self._deliver(old, obj)

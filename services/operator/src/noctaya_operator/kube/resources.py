@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 
-class UnknownKind(LookupError):  # noqa: N818 - named after what happened
+class UnknownKind(LookupError):
     """No resource is known for an object's apiVersion and kind."""
 
 

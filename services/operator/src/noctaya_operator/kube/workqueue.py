@@ -22,7 +22,7 @@ MAX_DELAY = 1000.0
 """Seconds at most (client-go)."""
 
 
-class QueueShutDown(Exception):  # noqa: N818 - named after what happened
+class QueueShutDown(Exception):
     """The queue gives out no more keys."""
 
 
