@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from noctaya_cli.events import Event, EventFile, EventKind, EventLog
 from noctaya_cli.gateway_stats import parse_stats
-from noctaya_cli.log_tail import LogFollower, last_line
+from noctaya_cli.log_tail import LogFollower, bound_size, last_line
 from noctaya_cli.sentences import SENTENCES, describe
 from noctaya_cli.status import Phase, ServiceStatus
 from noctaya_cli.timeline import Activation, Mark, TimelineRecorder
@@ -186,3 +186,44 @@ def test_a_follower_shows_whole_lines_once(tmp_path: Path) -> None:
     assert follower.read()
     assert not follower.read()
     assert seen == ["one", "two"]
+
+
+def test_the_message_of_a_structured_line_is_what_counts(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text('{"level": "error", "msg": "the gateway can\'t start"}\n')
+    assert last_line(log) == "the gateway can't start"
+
+
+def test_a_log_that_grows_too_large_is_moved_aside_and_followed_on(tmp_path: Path) -> None:
+    log, seen = tmp_path / "log", list[str]()
+    follower = LogFollower(log, show=seen.append)
+    with log.open("a") as process:
+        process.write("one\n" * 10)
+        process.flush()
+        follower.read()
+        bound_size(log, limit=1000)
+        assert log.stat().st_size == 40
+        bound_size(log, limit=10)
+        assert (tmp_path / "log.1").stat().st_size == 40
+        process.write("two\n")
+    follower.read()
+    assert seen[-1] == "two"
+    assert log.read_text() == "two\n"
+
+
+def test_a_reader_that_is_gone_ends_no_service() -> None:
+    class Broken(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    lines = PlainLines(Broken())
+    lines.line("one", "first")
+    lines.line("one", "second")
+
+
+def test_a_full_disk_ends_the_events_file_only(capsys: pytest.CaptureFixture[str]) -> None:
+    file = EventFile(Path("/dev/full"))
+    file(event(EventKind.REPLICA_READY))
+    file(event(EventKind.REPLICA_READY))
+    file.close()
+    assert "events are written no more: No space left on device" in capsys.readouterr().err

@@ -55,8 +55,8 @@ class Embedded:
                 running = [asyncio.create_task(service.run()) for service in self._services]
                 await asyncio.wait({stop, *running}, return_when=asyncio.FIRST_COMPLETED)
                 for task in running:
-                    if task.done():
-                        task.result()
+                    if task.done() and (error := task.exception()) is not None:
+                        raise first_error(error)
             else:
                 starting.cancel()
                 with suppress(asyncio.CancelledError):
@@ -86,9 +86,8 @@ class Embedded:
         await asyncio.gather(*(service.stop_replicas() for service in self._services))
 
 
-def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first exception of a group that isn't a group itself."""
-    error: BaseException = errors
+def first_error(error: BaseException) -> BaseException:
+    """The error itself, or the first one of a group that isn't a group again."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -4,7 +4,9 @@ Everything that shows something to a person or a program (live view, plain lines
 is a subscriber of one `EventLog`; nothing that runs a service knows how it is shown.
 """
 
+import contextlib
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +32,6 @@ class EventKind(StrEnum):
     SCALED = "scaled"
     REPLICA_STARTING = "replica_starting"
     PROCESS_STARTED = "process_started"
-    REPLICA_STARTED = "replica_started"
     REPLICA_READY = "replica_ready"
     REPLICA_UNREADY = "replica_unready"
     REPLICA_DRAINING = "replica_draining"
@@ -102,8 +103,15 @@ class EventFile:
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
-        self._file.write(event.as_json() + "\n")
-        self._file.flush()
+        if self._file.closed:
+            return
+        try:
+            self._file.write(event.as_json() + "\n")
+            self._file.flush()
+        except OSError as error:  # a full disk ends the file, not the services
+            print(f"noctaya: events are written no more: {error.strerror}", file=sys.stderr)
+            with contextlib.suppress(OSError):
+                self._file.close()
 
     def close(self) -> None:
         """Close the file."""

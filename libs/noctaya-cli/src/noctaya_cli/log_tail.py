@@ -1,16 +1,20 @@
-"""The end of a log file: the last line for an error message, new lines for `--logs`."""
+"""Log files of processes: their last line, new lines for `--logs`, and a bound on their size."""
 
 import asyncio
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 TAIL = 8_192
 POLL = 0.2
 CHUNK = 65_536
+SIZE_LIMIT = 64 << 20
+"""Bytes after which a log is moved aside; with the one before it, that bounds what a process can fill."""
 
 
 def last_line(path: Path) -> str:
-    """The last line that isn't blank; empty when there is none or the file can't be read."""
+    """The last line that isn't blank, the message alone of a structured one; empty when there is none."""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
@@ -19,7 +23,32 @@ def last_line(path: Path) -> str:
     except OSError:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    return message_of(lines[-1]) if lines else ""
+
+
+def message_of(line: str) -> str:
+    """The `msg` of a line of JSON; any other line as it is."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return line
+    return str(record["msg"]) if isinstance(record, dict) and "msg" in record else line
+
+
+def bound_size(path: Path, *, limit: int = SIZE_LIMIT) -> None:
+    """Move the content aside (to `.1`) and empty the file when it is larger than `limit`.
+
+    The process goes on writing at the new end, since it appends; what it writes in the instant between is
+    lost.
+    """
+    try:
+        if path.stat().st_size <= limit:
+            return
+    except FileNotFoundError:
+        return
+    shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+    with path.open("r+b") as file:
+        file.truncate(0)
 
 
 class LogFollower:
@@ -41,6 +70,8 @@ class LogFollower:
         """Show what has been appended; False when there was nothing new."""
         try:
             with self._path.open("rb") as file:
+                if file.seek(0, 2) < self._offset:  # emptied, see bound_size
+                    self._offset = 0
                 file.seek(self._offset)
                 data = file.read(CHUNK)
         except FileNotFoundError:

@@ -65,6 +65,8 @@ def plan_service(service: LLMService, runtime: InferenceRuntime, surroundings: S
     check_program(runtime, container, surroundings)
     if container.fixed_port:
         notes.append(f"argument {container.fixed_port} becomes each replica's own port")
+    elif container.command_line(port=1) == container.command_line(port=2):
+        notes.append(f"no argument names the port: the program has to read the variable {PORT_VARIABLE}")
     if runtime.spec.vendor != "cpu":
         notes.append(
             f"accelerators ({runtime.spec.accelerator.resource_name}) are not reserved or limited here"

@@ -18,7 +18,7 @@ from noctaya_cli.events import EventKind, EventLog
 from noctaya_cli.gateway_plan import plan_gateway
 from noctaya_cli.gateway_stats import GatewayProbe, GatewayStats
 from noctaya_cli.keda import Keda
-from noctaya_cli.log_tail import last_line
+from noctaya_cli.log_tail import bound_size, last_line
 from noctaya_cli.machine import Machine, write_atomically
 from noctaya_cli.plan import ServicePlan
 from noctaya_cli.ports import LOOPBACK
@@ -234,6 +234,8 @@ class LocalService:
             if stats is not None:
                 self._report(stats)
             self._stats = stats
+            for log in self.logs.values():
+                bound_size(log)
             self._stats_wanted.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STATS_INTERVAL):

@@ -1,6 +1,7 @@
 """How a run is shown: a live picture on a terminal, plain lines with times everywhere else."""
 
 import asyncio
+import io
 import time
 from collections import deque
 from collections.abc import Callable
@@ -51,8 +52,11 @@ class PlainLines:
         """Write a line of a service or of a process."""
         moment = time.time() if wall is None else wall
         clock = time.strftime("%H:%M:%S", time.localtime(moment))
-        self._out.write(f"{clock}.{int(moment * 1000) % 1000:03d} {source}: {text}\n")
-        self._out.flush()
+        try:
+            self._out.write(f"{clock}.{int(moment * 1000) % 1000:03d} {source}: {text}\n")
+            self._out.flush()
+        except OSError:  # whoever read it is gone, which is no reason to end the services
+            self._out = io.StringIO()
 
 
 class LiveView:
