@@ -118,6 +118,8 @@ class StepReason(StrEnum):
     APPLY_GATEWAY_SCALER_SERVICE = "ApplyGatewayScalerService"
     DELETE_GATEWAY_SCALER = "DeleteGatewayScaler"
     DELETE_DEMAND_AUTHENTICATION = "DeleteDemandAuthentication"
+    # Not in the v0.4 alpha, which left the Job of a service that no longer prewarms
+    DELETE_PREWARM_JOB = "DeletePrewarmJob"
     # Observing
     OBSERVE_PREWARM_JOB = "ObservePrewarmJob"
     PREWARM_FAILED = "PrewarmFailed"

@@ -13,6 +13,7 @@ LLMSERVICE_KIND: Final = "LLMService"
 INFERENCE_RUNTIME_KIND: Final = "InferenceRuntime"
 
 FIELD_MANAGER: Final = "noctaya-operator"
+CREATE_FIELD_MANAGER: Final = "noctaya-operator-create"
 LEADER_LEASE: Final = "6d7012cb.noctaya.io"
 EVENT_CONTROLLER: Final = "llmservice-controller"
 
@@ -31,6 +32,11 @@ LABEL_ASCEND_PRODUCT: Final = f"{GROUP}/ascend-product"
 # Annotations
 ANNOTATION_CREATE_ONCE_HASH: Final = f"{GROUP}/create-once-hash"
 ANNOTATION_VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
+ANNOTATION_MODEL_SOURCE: Final = f"{GROUP}/model-source"
+ANNOTATION_RETAIN: Final = f"{GROUP}/retain"
+ANNOTATION_ACTIVATION_FAILURE: Final = f"{GROUP}/activation-failure"
+ANNOTATION_KEDA_PAUSED_REPLICAS: Final = "autoscaling.keda.sh/paused-replicas"
+ANNOTATION_KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 
 # Ports
 GATEWAY_PORT: Final = 8080
@@ -71,6 +77,11 @@ CLIENT_AUTH_DIR: Final = "/var/run/noctaya/client-auth"
 DEMAND_AUTH_DIR: Final = "/var/run/noctaya/demand-auth"
 SCALER_TLS_DIR: Final = "/var/run/noctaya/scaler-tls"
 REGISTRY_AUTH_DIR: Final = "/var/run/noctaya/registry-auth"
+ACTIVATION_FAILURE_DIR: Final = "/var/run/noctaya/activation"
+ACTIVATION_FAILURE_FILE_NAME: Final = "failure"
+STAGING_MOUNT: Final = "/staging/model"
+HF_CACHE_DIR: Final = "/cache/hf"
+MODELSCOPE_CACHE_DIR: Final = "/cache/modelscope"
 CLIENT_API_KEY_FILE_NAME: Final = "api-key"
 DEMAND_TOKEN_KEY: Final = "token"  # noqa: S105  the name of a Secret key, not a secret
 
@@ -137,6 +148,11 @@ MAX_LLMSERVICE_NAME_LENGTH: Final = MAX_SERVICE_NAME_LENGTH - len("-backend")
 def backend_service_name(service: str) -> str:
     """Name of the Service in front of the backend Pods."""
     return f"{service}-backend"
+
+
+def backend_pods_service_name(service: str) -> str:
+    """Name of the headless Service whose addresses are the backend Pods."""
+    return f"{service}-pods"
 
 
 def gateway_name(service: str) -> str:

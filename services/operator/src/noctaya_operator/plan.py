@@ -1,0 +1,179 @@
+"""Everything that is decided about one service, once, before anything is rendered or written.
+
+`plan_service` is pure and raises `PlanError` for whatever can't work, in the order of the step reasons of the
+contract; so renderers never fail, and a service that can't be rendered as a whole changes nothing in the
+cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from noctaya_api.conditions import StepReason
+from noctaya_api.model_source import ModelSource, ModelSourceError, parse_model_source
+from noctaya_api.runtime_selection import RuntimeSelectionError, select_runtime
+from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
+
+from noctaya_operator.accelerators import Accelerator, check_vendor, plan_accelerator
+from noctaya_operator.defaults import Defaults, Images
+from noctaya_operator.object_names import ObjectNames, ObjectRef
+from noctaya_operator.plan_error import PlanError
+from noctaya_operator.scaling import ScalingIntent, plan_scaling
+from noctaya_operator.serving import Serving, plan_serving
+from noctaya_operator.weights import Cache, Prewarm, check_strategy, keeps_weights, plan_cache, plan_prewarm
+
+__all__ = ["Obsolete", "PlanError", "ServicePlan", "plan_service"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obsolete:
+    """An object this plan has no use for: to be deleted if it is there and controlled by the service."""
+
+    ref: ObjectRef
+    step: StepReason
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServicePlan:
+    """One service, decided."""
+
+    service: LLMService
+    runtime: InferenceRuntime
+    source: ModelSource
+    names: ObjectNames
+    images: Images
+    gateways: int
+    """Gateway replicas, at least 1; above 1 demand is summed by an aggregate scaler."""
+    scaling: ScalingIntent
+    accelerator: Accelerator
+    serving: Serving
+    cache: Cache | None
+    prewarm: Prewarm | None
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether several gateways report to an aggregate scaler."""
+        return self.gateways > 1
+
+    @property
+    def kept_on_one_node(self) -> bool:
+        """Whether replicas must share a node, because the cache can't be mounted on a second one."""
+        return self.cache is not None and self.cache.one_node and self.scaling.maximum > 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What works but may surprise, for the service's conditions."""
+        if not self.kept_on_one_node:
+            return ()
+        return (
+            f"up to {self.scaling.maximum} replicas share a {self.names.cache_claim.key.name} claim that one "
+            "node at a time can mount, so they all run on that node; use cache.strategy SharedPVC, HostPath "
+            "or None to spread them",
+        )
+
+    def owned_names(self) -> tuple[ObjectRef, ...]:
+        """Every object the service may ever have; none of them may belong to somebody else."""
+        return self.names.all()
+
+    def wanted_names(self) -> tuple[ObjectRef, ...]:
+        """The objects this plan renders, in apply order."""
+        names, aggregated = self.names, self.aggregated
+        optional = (
+            (names.scaled_object, True),
+            (names.demand_secret, aggregated),
+            (names.cache_claim, self.cache is not None and self.cache.claim is not None),
+            (names.prewarm_job, self.prewarm is not None),
+            (names.backend, True),
+            (names.backend_service, True),
+            (names.backend_pods, True),
+            (names.gateway, True),
+            (names.public_service, True),
+            (names.gateway_pdb, aggregated),
+            (names.scaler, aggregated),
+            (names.scaler_service, True),
+        )
+        return tuple(ref for ref, wanted in optional if wanted)
+
+    def obsolete(self) -> tuple[Obsolete, ...]:
+        """What a former plan may have left, in the order to delete it, after everything is applied.
+
+        The cache claim is never among it: weights are data, and go only with the service itself.
+        """
+        found: list[Obsolete] = []
+        if not self.aggregated:
+            found += [
+                Obsolete(ref=self.names.gateway_pdb, step=StepReason.DELETE_GATEWAY_PDB),
+                Obsolete(ref=self.names.scaler, step=StepReason.DELETE_GATEWAY_SCALER),
+                Obsolete(ref=self.names.demand_secret, step=StepReason.DELETE_DEMAND_AUTHENTICATION),
+            ]
+        if self.prewarm is None:
+            found.append(Obsolete(ref=self.names.prewarm_job, step=StepReason.DELETE_PREWARM_JOB))
+        return tuple(found)
+
+
+def plan_service(
+    service: LLMService, *, runtimes: Iterable[InferenceRuntime], defaults: Defaults
+) -> ServicePlan:
+    """Decide everything about one service.
+
+    `runtimes` are those of the cluster. Raises PlanError with the step that refuses and what to change.
+    """
+    try:
+        runtime = select_runtime(service, runtimes)
+    except RuntimeSelectionError as error:
+        raise PlanError(StepReason.RUNTIME_RESOLUTION, str(error)) from error
+    check_vendor(runtime)
+    source = _source(service)
+    scaling = plan_scaling(service)
+    accelerator = plan_accelerator(service, runtime)
+    check_strategy(service)
+    serving = plan_serving(service, runtime, source, cached=keeps_weights(service))
+    _check_gateway_images(defaults)
+    prewarm = plan_prewarm(service, source, serving)
+    cache = plan_cache(service, prewarm)
+    _check_prewarm_images(defaults.images, prewarm)
+    return ServicePlan(
+        service=service,
+        runtime=runtime,
+        source=source,
+        names=ObjectNames(service=service.name, namespace=service.namespace),
+        images=defaults.images,
+        gateways=defaults.gateways,
+        scaling=scaling,
+        accelerator=accelerator,
+        serving=serving,
+        cache=cache,
+        prewarm=prewarm,
+    )
+
+
+def _source(service: LLMService) -> ModelSource:
+    given = service.spec.model.source
+    if given is None:
+        raise PlanError(
+            StepReason.MODEL_RESOLUTION,
+            "model.catalogRef is reserved for a later version; name the model by model.source.uri",
+        )
+    try:
+        return parse_model_source(given.uri, has_secret=given.secret_ref is not None)
+    except ModelSourceError as error:
+        raise PlanError(StepReason.MODEL_RESOLUTION, str(error)) from error
+
+
+def _check_gateway_images(defaults: Defaults) -> None:
+    _not_blank("gateway", defaults.images.gateway, StepReason.GATEWAY_CONFIG)
+    if defaults.gateways > 1:
+        _not_blank("aggregate scaler", defaults.images.aggregate_scaler, StepReason.GATEWAY_CONFIG)
+
+
+def _check_prewarm_images(images: Images, prewarm: Prewarm | None) -> None:
+    if prewarm is not None:
+        _not_blank("prewarm", images.prewarm, StepReason.PREWARM)
+        if prewarm.staged:
+            _not_blank("oras", images.oras, StepReason.PREWARM)
+
+
+def _not_blank(name: str, image: str, reason: StepReason) -> None:
+    if not image.strip():
+        raise PlanError(reason, f"the operator was started with a blank {name} image")
