@@ -71,7 +71,13 @@ def test_what_the_document_forbids_is_refused_as_described(document: Any) -> Non
 
 
 def exercise(operation: Any, mode: GenerationMode) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=60,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=operation.as_strategy(generation_mode=mode))
     def answer_is_described(case: Any) -> None:
         assume(not is_beyond_a_schema(case.body))

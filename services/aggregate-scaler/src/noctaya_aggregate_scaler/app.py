@@ -19,7 +19,7 @@ from noctaya_api.process.settings import load_settings
 from noctaya_api.process.token_file import TokenFile
 
 from noctaya_aggregate_scaler.aggregate import Aggregate
-from noctaya_aggregate_scaler.api import build_api
+from noctaya_aggregate_scaler.api import ReportsFirst, build_api
 from noctaya_aggregate_scaler.auth import ReportAuthenticator, TokenUnavailable
 from noctaya_aggregate_scaler.metrics import ScalerMetrics, register
 from noctaya_aggregate_scaler.reports import ReportHandler
@@ -71,7 +71,11 @@ class AggregateScaler:
             registry=registry,
             readiness=self._readiness,
         )
-        self._http = HttpServer(api, listen=settings.aggregator_listen_addr, timeout_keep_alive=_KEEP_ALIVE)
+        self._http = HttpServer(
+            ReportsFirst(api, self.reports),
+            listen=settings.aggregator_listen_addr,
+            timeout_keep_alive=_KEEP_ALIVE,
+        )
 
     @property
     def streams(self) -> int:

@@ -28,6 +28,8 @@ from noctaya_aggregate_scaler.report_body import (
 MAX_CONCURRENT: Final = 64
 """Reports in progress at once (contracts 4.5)."""
 
+_ACCEPTED: Final = Response(status_code=204)
+
 
 class Refusal(Exception):
     """An answer that is not 204.
@@ -88,7 +90,7 @@ class ReportHandler:
             return render_refusal(refusal, close=refusal.unread and _is_long(request))
         finally:
             self._in_progress -= 1
-        return Response(status_code=204)
+        return _ACCEPTED
 
     def _make_room(self) -> None:
         if self._in_progress > MAX_CONCURRENT:
