@@ -20,6 +20,10 @@ from noctaya_gateway.settings import GatewaySettings, load
 
 log = logging.getLogger(__name__)
 
+GC_THRESHOLDS = (20_000, 20, 50)
+"""Cycles are collected rarely: requests make none, and the defaults walk thousands of held ones again and
+again, which was 40 % of the CPU of releasing them (docs/performance.md, P4)."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the gateway until SIGTERM; exits 0 after a drain, 1 on a bad setting or an address in use."""
@@ -39,9 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _spare_the_collector() -> None:
-    """What was imported and built for the start lives as long as the process: never look at it again."""
+    """What was imported and built for the start lives as long as the process: never look at it again, and
+    at the rest not often.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def describe_environment() -> str:
