@@ -27,6 +27,7 @@ from noctaya_gateway.client import BODILESS, UNKNOWN, Client
 from noctaya_gateway.cors import RESPONSE_HEADERS as CORS_OWNED
 from noctaya_gateway.errors import (
     BackendUnavailable,
+    BadRequest,
     BodyTimeout,
     GatewayError,
     RequestTooLarge,
@@ -129,6 +130,8 @@ class Exchange:
                 body.count(len(data))
             elif data:
                 body.add(data)
+            if whole and body.received < self.request.content_length:
+                raise BadRequest("The request body is shorter than its Content-Length.")
         except GatewayError as error:
             self._fail(error)
             return

@@ -271,7 +271,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             self._keep = False
             incoming.refuse(error)
             return
-        request = Request(b"GET", b"/", [], peer=self._peer)
+        request = Request(b"GET", b"/", [], notable=())
         request.fault = error
         request.keep_alive = False
         if incoming is not None:

@@ -101,9 +101,9 @@ class Request:
         target: bytes,
         headers: list[Header],
         *,
+        notable: Collection[bytes],
         http11: bool = True,
         peer: bytes = b"",
-        notable: Collection[bytes] = NOTABLE,
     ) -> None:
         self.method = method
         self.target = target

@@ -111,6 +111,7 @@ class Tunnel(asyncio.Protocol):
             self._target,
             self._headers,
             peer=peer[0].encode("ascii") if peer else b"",
+            notable=self.path.notable,
         )
         request.upgrade = b"websocket"
         self._exchange = exchange = self.path.open(self, request)
