@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GGUF_MAGIC = b"GGUF"
+HOST_VARIABLE = "LLAMACPP_HOST"
+"""Default of --host: an image sets it to 0.0.0.0, so that the same arguments do in a Pod and on a desk."""
 
 
 class OptionError(Exception):
@@ -38,7 +40,7 @@ def parse_options(arguments: Sequence[str]) -> Options:
         "--model", type=Path, required=True, help="a .gguf file, or a directory holding exactly one"
     )
     parser.add_argument("--alias", default="", help="model id; default: the name of the file")
-    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--host", default=os.environ.get(HOST_VARIABLE, "127.0.0.1"))
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free port")
     parser.add_argument("--parallel", type=int, default=4, help="requests decoded at the same time")
     parser.add_argument("--ctx", type=int, default=2048, help="context in tokens for each parallel request")
