@@ -139,8 +139,8 @@ def build_api(
 class ReportsFirst:
     """Sends reports straight to their handler and everything else to the documented application.
 
-    The application has the same route, so its document is true; but dispatch, dependencies and middleware cost
-    more than all of the checks, and reports are nearly all of the traffic.
+    The application has the same route, so its document is true; but dispatch, dependencies and middleware
+    cost more than all of the checks, and reports are nearly all of the traffic.
     """
 
     def __init__(self, app: FastAPI, reports: ReportHandler) -> None:
