@@ -26,6 +26,7 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
 from noctaya_gateway.client import UNKNOWN, Header
 from noctaya_gateway.datapath import DataPath
+from noctaya_gateway.departure import PausableReading
 from noctaya_gateway.errors import BadRequest, GatewayError, HeadTooLarge
 from noctaya_gateway.operation import Operation
 from noctaya_gateway.request import Request
@@ -92,7 +93,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         self._whole = False
         self._advancing = False
         self._backlog = b""
-        self._reading_paused = False
+        self._reading: PausableReading | None = None
         self._ending = False
         self._dropping = False
         self._head_bytes = 0
@@ -126,6 +127,8 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self.connections.discard(self)
+        if self._reading is not None:
+            self._reading.end()
         self._dropping = True
         self._queue.clear()
         active, self._active = self._active, None
@@ -390,15 +393,14 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
 
     def pause_reading(self) -> None:
         """See Client."""
-        if not self._reading_paused:
-            self._reading_paused = True
-            self.transport.pause_reading()
+        if self._reading is None:
+            self._reading = PausableReading(self.loop, self.transport)
+        self._reading.pause()
 
     def resume_reading(self) -> None:
         """See Client."""
-        if self._reading_paused:
-            self._reading_paused = False
-            self.transport.resume_reading()
+        if self._reading is not None:
+            self._reading.resume()
 
     # Between requests
 

@@ -19,6 +19,7 @@ from uvicorn.protocols.utils import get_remote_addr
 
 from noctaya_gateway.client import Header
 from noctaya_gateway.datapath import DataPath
+from noctaya_gateway.departure import PausableReading
 from noctaya_gateway.exchange import Exchange
 from noctaya_gateway.request import Request
 from noctaya_gateway.wire import render_head
@@ -43,7 +44,7 @@ class Tunnel(asyncio.Protocol):
         self._early = b""
         self._switched = False
         self._finished = False
-        self._reading_paused = False
+        self._reading: PausableReading | None = None
 
     # asyncio.Protocol
 
@@ -67,6 +68,8 @@ class Tunnel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self.connections.discard(self)
+        if self._reading is not None:
+            self._reading.end()
         self._finished = True
         if self._exchange is not None:
             self._exchange.client_gone()
@@ -162,15 +165,14 @@ class Tunnel(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """See Client."""
-        if not self._reading_paused:
-            self._reading_paused = True
-            self.transport.pause_reading()
+        if self._reading is None:
+            self._reading = PausableReading(self.path.loop, self.transport)
+        self._reading.pause()
 
     def resume_reading(self) -> None:
         """See Client."""
-        if self._reading_paused:
-            self._reading_paused = False
-            self.transport.resume_reading()
+        if self._reading is not None:
+            self._reading.resume()
 
 
 def tunnel_protocol(path: DataPath) -> type[Tunnel]:
