@@ -62,11 +62,21 @@ def test_every_sentence_can_be_made(kind: EventKind) -> None:
 
 def test_plain_lines_have_a_time_and_a_service() -> None:
     out = io.StringIO()
-    lines = PlainLines(out)
+    lines = PlainLines(out, timelines=TimelineRecorder())
     lines(event(EventKind.REPLICA_READY))
     lines(event(EventKind.DEMAND, demand=1))
     (line,) = out.getvalue().splitlines()
     assert line.endswith(" one: one-1: ready")
+
+
+def test_t1_a_cold_start_gets_a_line_of_its_own() -> None:
+    out, timelines = io.StringIO(), TimelineRecorder()
+    lines = PlainLines(out, timelines=timelines)
+    for kind, at in ((EventKind.ACTIVATED, 1.1), (EventKind.REQUESTED, 1.0), (EventKind.FIRST_BYTE, 3.5)):
+        timelines(event(kind, at))
+        lines(event(kind, at))
+    last = out.getvalue().splitlines()[-1]
+    assert last.endswith("one: cold start 2.50 s: requested 0.00 → activated 0.10 → first byte 2.50")
 
 
 def test_a_timeline_keeps_the_first_moment_of_each_kind() -> None:
@@ -216,7 +226,7 @@ def test_a_reader_that_is_gone_ends_no_service() -> None:
         def write(self, _text: str) -> int:
             raise BrokenPipeError
 
-    lines = PlainLines(Broken())
+    lines = PlainLines(Broken(), timelines=TimelineRecorder())
     lines.line("one", "first")
     lines.line("one", "second")
 

@@ -27,9 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     console = Console(highlight=False)
     began = time.monotonic()
-    console.print(
-        "\n  [bold]Noctaya[/bold]: a language model at zero processes, woken by a request, gone when idle\n"
-    )
+    console.print("\n  [bold]Noctaya[/bold]: a language model asleep, woken by a request, gone when idle\n")
     try:
         tell(console, manifests=options.manifests, port=options.port, keep=options.keep)
     except (StepFailed, StackFailed, WeightsUnavailable) as error:

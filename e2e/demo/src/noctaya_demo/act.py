@@ -115,7 +115,7 @@ class Act:
 
     def draw(self) -> None:
         """The picture of the cold start."""
-        self._console.print()
+        self._console.print("\n  The cold start, step by step:\n")
         self._console.print(draw_timeline(self._marks))
         self._console.print()
 

@@ -1,6 +1,7 @@
 """Events as short sentences for people. Pure."""
 
 from noctaya_cli.events import Event, EventKind
+from noctaya_cli.timeline import Activation
 
 SENTENCES = {
     EventKind.SCALER_LOST: "the gateway's scaler does not answer: {reason}",
@@ -27,3 +28,9 @@ def describe(event: Event) -> str | None:
     """What happened, in a few words; None for events that only matter to programs."""
     sentence = SENTENCES.get(event.kind)
     return None if sentence is None else sentence.format(replica=event.replica, **event.details)
+
+
+def describe_activation(activation: Activation) -> str:
+    """A cold start in one line, each moment in seconds since the first."""
+    steps = " → ".join(f"{mark} {since:.2f}" for mark, since in activation.steps())
+    return f"cold start {activation.elapsed(0.0):.2f} s: {steps}"

@@ -63,6 +63,7 @@ class LocalService:
         self._events = events
         self._timelines = timelines
         self._stats: GatewayStats | None = None
+        self._serving = False
         self._activated = False
         self._moments: dict[str, float] = {}
         self._phase = Phase.PENDING
@@ -114,6 +115,7 @@ class LocalService:
                     f"{self.plan.name}: the gateway ended at its start ({self._gateway.reason}): "
                     f"{last_line(self._gateway.log) or 'it printed nothing'}"
                 )
+        self._serving = True
         self._emit(EventKind.SERVICE_STARTED, url=self.url, runtime=self.plan.runtime, model=self.plan.model)
         for note in self.plan.notes:
             self._emit(EventKind.NOTE, text=note)
@@ -198,7 +200,9 @@ class LocalService:
         self._events.emit(kind, details, service=self.plan.name, replica=replica)
 
     def _gateway_event(self, kind: EventKind, replica: str, details: Mapping[str, object]) -> None:
-        if kind in GATEWAY_EVENTS:
+        if kind is EventKind.REPLICA_EXITED and not self._serving:
+            self._gateway.stop()  # what ends at its start is wrong, not unlucky
+        elif kind in GATEWAY_EVENTS:
             self._events.emit(GATEWAY_EVENTS[kind], details, service=self.plan.name, replica=replica)
 
     def _keda_event(self, kind: EventKind, **details: object) -> None:
@@ -211,7 +215,7 @@ class LocalService:
         """Something about the replicas changed: tell the gateway and the phase's readers."""
         self._publish_endpoints()
         phase, reason = classify_phase(self._replicas.live, minimum=self.plan.scaling.minimum)
-        if phase is not self._phase:
+        if phase is not self._phase and not self._gateway.stopping:
             self._phase = phase
             self._emit(EventKind.PHASE, phase=phase, reason=reason)
 

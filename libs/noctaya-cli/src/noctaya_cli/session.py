@@ -89,11 +89,16 @@ async def run_plans(
             )
             for plan, port in zip(plans, ports, strict=True)
         ]
-        await show_and_run(services, events, directory=directory, logs=options.logs)
+        await show_and_run(services, events, timelines, directory=directory, logs=options.logs)
 
 
 async def show_and_run(
-    services: list[LocalService], events: EventLog, *, directory: Path, logs: bool
+    services: list[LocalService],
+    events: EventLog,
+    timelines: TimelineRecorder,
+    *,
+    directory: Path,
+    logs: bool,
 ) -> None:
     """Run the services with a live view on a terminal, plain lines otherwise."""
     console = Console()
@@ -103,7 +108,7 @@ async def show_and_run(
             console, statuses=lambda: [service.status() for service in services], directory=directory
         )
     else:
-        view = PlainLines(sys.stdout)
+        view = PlainLines(sys.stdout, timelines=timelines)
     events.subscribe(view)
     background: list[asyncio.Task[None]] = []
     if isinstance(view, LiveView):

@@ -13,10 +13,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from noctaya_cli.events import Event
-from noctaya_cli.sentences import describe
+from noctaya_cli.events import Event, EventKind
+from noctaya_cli.sentences import describe, describe_activation
 from noctaya_cli.status import Phase, ServiceStatus
-from noctaya_cli.timeline import Activation, Mark
+from noctaya_cli.timeline import Activation, Mark, TimelineRecorder
 
 REFRESH = 0.25
 RECENT = 6
@@ -37,16 +37,20 @@ MARK_STYLE = {
 
 
 class PlainLines:
-    """Subscriber of the event log that writes one line per event."""
+    """Subscriber of the event log that writes one line per event, and one per cold start."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, timelines: TimelineRecorder) -> None:
         self._out = out
+        self._timelines = timelines
 
     def __call__(self, event: Event) -> None:
         """Write one event, if it says something to people."""
         sentence = describe(event)
         if sentence is not None:
             self.line(event.service, sentence, wall=event.wall)
+        activation = self._timelines.last(event.service)
+        if event.kind is EventKind.FIRST_BYTE and activation is not None:
+            self.line(event.service, describe_activation(activation))
 
     def line(self, source: str, text: str, *, wall: float | None = None) -> None:
         """Write a line of a service or of a process."""
