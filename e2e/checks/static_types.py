@@ -5,7 +5,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-SCRIPTS = ("e2e/checks/file_lengths.py", "e2e/checks/static_types.py", "docs/pictures/draw.py", "proto/generate.py")
+SCRIPTS = (
+    "e2e/checks/file_lengths.py",
+    "e2e/checks/static_types.py",
+    "docs/pictures/draw.py",
+    "proto/generate.py",
+)
 
 
 def packages() -> list[str]:
@@ -22,7 +27,8 @@ def packages() -> list[str]:
 def main() -> int:
     """All packages in one run, then each script; non-zero when any has an error."""
     mypy = [sys.executable, "-m", "mypy"]
-    code = subprocess.run([*mypy, *(word for name in packages() for word in ("-p", name))], check=False).returncode
+    named = [word for name in packages() for word in ("-p", name)]
+    code = subprocess.run([*mypy, *named], check=False).returncode
     for script in SCRIPTS:
         code |= subprocess.run([*mypy, "--no-error-summary", script], check=False).returncode
     return code

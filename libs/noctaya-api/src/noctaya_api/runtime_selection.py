@@ -13,7 +13,7 @@ class RuntimeSelectionError(ValueError):
     """No single runtime can be selected."""
 
 
-class RuntimeNotFound(RuntimeSelectionError):  # noqa: N818  named after the state, as all errors here
+class RuntimeNotFound(RuntimeSelectionError):
     """The pinned runtime doesn't exist, or no runtime has one of the vendors."""
 
 
