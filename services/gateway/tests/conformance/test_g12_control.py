@@ -179,7 +179,11 @@ async def test_g12_an_aggregator_restarted_on_its_port_is_found_again(start: Sta
 async def test_g12_undelivered_demand_shows_in_readiness_metric_and_log(start: Start, tmp_path: Path) -> None:
     async with reporting(start, tmp_path) as (rig, aggregator):
         await aggregator.call()
-        assert (await rig.gateway.get_json("/readyz"))["demand_delivered"] is True
+
+        async def delivered() -> bool:
+            return (await rig.gateway.get_json("/readyz"))["demand_delivered"] is True
+
+        await eventually(delivered)
         await aggregator.stop()
         rig.gateway.lines.clear()
         async with connected(rig.gateway.port) as client:
@@ -195,11 +199,7 @@ async def test_g12_undelivered_demand_shows_in_readiness_metric_and_log(start: S
 
             await eventually(shown, within=8)
             await aggregator.start()
-
-            async def healed() -> bool:
-                return (await rig.gateway.get_json("/readyz"))["demand_delivered"] is True
-
-            await eventually(healed, within=8)
+            await eventually(delivered, within=8)
 
 
 async def test_g12_log_of_a_lost_aggregator_is_not_a_flood(start: Start, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from .conftest import COLD, Lend
+from .harness.backend import Call
+from .harness.client import STREAM_BODY, connected
 from .harness.message import Header
 from .test_g2_errors import KEY, key_file
 
@@ -68,3 +70,22 @@ async def test_g3_without_cors_a_preflight_is_an_ordinary_request(lend: Lend) ->
     call = await rig.backend.call()
     assert call.head.method == b"OPTIONS"
     assert call.head.one("origin") == ORIGIN
+
+
+async def test_g3_a_committed_stream_carries_the_allowed_origin(lend: Lend) -> None:
+    rig = await lend(healthy=False, NOCTAYA_CORS_ORIGINS=ORIGIN.decode(), **COLD)
+    async with connected(rig.gateway.port) as client:
+        client.request(body=STREAM_BODY, headers=[(b"Origin", ORIGIN)])
+        assert (await client.head()).one("access-control-allow-origin") == ORIGIN
+
+
+async def test_g3_the_backends_own_cors_headers_do_not_make_two(lend: Lend) -> None:
+    rig = await lend(NOCTAYA_CORS_ORIGINS=ORIGIN.decode(), **COLD)
+
+    async def own(call: Call) -> None:
+        call.reply(headers=[(b"Access-Control-Allow-Origin", b"*"), (b"Vary", b"Accept")])
+
+    rig.backend.script = own
+    reply = await rig.gateway.ask(headers=[(b"Origin", ORIGIN)])
+    assert reply.head.one("access-control-allow-origin") == ORIGIN
+    assert b"Origin" in b",".join(reply.head.all("vary"))

@@ -199,3 +199,27 @@ async def test_g5_pipelining_client_that_leaves_is_noticed(warm: Rig, record_pro
         left = time.monotonic()
         client.leave()
         await assert_noticed(warm, call, left, record_property)
+
+
+async def test_g5_client_that_leaves_while_its_upload_is_stopped_is_noticed(
+    warm: Rig,
+) -> None:
+    """The backend does not read, so the gateway does not read. (A FIN would wait behind the full window.)"""
+    warm.backend.read_bodies = False
+
+    async def stall(call: Call) -> None:
+        call.wire.pause()
+        await hold(call)
+
+    warm.backend.script = stall
+    async with connected(warm.gateway.port) as client:
+        client.request(headers=[(b"Content-Length", b"90000000")], body=None)
+        call = await warm.backend.call()
+        client.send(b"x" * (40 << 20))
+        await asyncio.sleep(1)
+        left = time.monotonic()
+        client.leave(reset=True)
+        await eventually(lambda: freed(warm), within=3)
+        call.wire.resume()
+        await call.wire.ended(within=5)
+        assert time.monotonic() - left < 5

@@ -81,7 +81,7 @@ async def test_g6_a_cancelled_client_never_makes_a_warm_service_cold(start: Star
 
 
 async def test_g6_slow_and_failed_probes_below_the_threshold_change_nothing(start: Start) -> None:
-    rig = await start(NOCTAYA_PROBE_FALL="3", NOCTAYA_PROBE_TIMEOUT="150ms")
+    rig = await start(NOCTAYA_PROBE_FALL="3", NOCTAYA_PROBE_TIMEOUT="600ms")
     failures = {"left": 0}
 
     async def flaky(call: Call) -> None:
@@ -94,7 +94,7 @@ async def test_g6_slow_and_failed_probes_below_the_threshold_change_nothing(star
             call.reply(b"")
 
     rig.backend.health = flaky
-    assert await ready_for(rig, 1.5)
+    assert await ready_for(rig, 2.5)
     assert (await rig.gateway.ask()).status == 200
 
 

@@ -15,6 +15,7 @@ from .harness.events import data_of, error_tail, split_heartbeats
 from .harness.keda import Keda
 from .harness.process import eventually
 from .harness.rig import Rig
+from .test_g3_websocket import REALTIME, UPGRADE, accept
 
 SSE = b"".join(SSE_PIECES)
 
@@ -186,4 +187,47 @@ async def test_g8_requests_on_kept_connections_are_told_to_close_while_draining(
 async def test_g8_sigint_drains_as_well_and_a_start_that_fails_exits_1(start: Start) -> None:
     rig = await start()
     rig.gateway.process.send_signal(2)
+    assert await rig.gateway.exit_code() == 0
+
+
+async def test_g8_an_open_websocket_is_cut_at_the_end_of_the_budget(start: Start) -> None:
+    rig = await start(NOCTAYA_DRAIN_TIMEOUT="1s")
+    rig.backend.script = accept
+    async with connected(rig.gateway.port) as client:
+        client.request(b"GET", REALTIME, body=None, headers=UPGRADE)
+        assert (await client.head()).status == 101
+        begun = time.monotonic()
+        rig.gateway.terminate()
+        assert await client.wire.silent(0.5)
+        await client.wire.ended()
+        assert await rig.gateway.exit_code() == 0
+        assert 0.9 < time.monotonic() - begun < 6
+
+
+async def test_g8_a_body_being_sent_when_the_drain_begins_is_still_served(start: Start) -> None:
+    rig = await start(NOCTAYA_LAME_DUCK="200ms", NOCTAYA_DRAIN_TIMEOUT="10s")
+    async with connected(rig.gateway.port) as client:
+        client.request(headers=[(b"Content-Length", b"10")], body=None)
+        client.send(b"01234")
+        await asyncio.sleep(0.2)
+        rig.gateway.terminate()
+        await asyncio.sleep(0.8)
+        client.send(b"56789")
+        assert (await client.reply()).status == 200
+    assert await rig.gateway.exit_code() == 0
+    assert rig.backend.calls[0].data == b"0123456789"
+
+
+async def test_g8_a_second_signal_does_not_break_the_drain(start: Start) -> None:
+    rig = await start(NOCTAYA_LAME_DUCK="100ms")
+    rig.backend.script = hold
+    async with connected(rig.gateway.port) as client:
+        client.request()
+        call = await rig.backend.call()
+        for _ in range(3):
+            rig.gateway.terminate()
+            await asyncio.sleep(0.2)
+        call.reply()
+        call.finish()
+        assert (await client.reply()).status == 200
     assert await rig.gateway.exit_code() == 0

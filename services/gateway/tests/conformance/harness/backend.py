@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
@@ -126,13 +127,15 @@ class FakeBackend:
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
 
-    async def start(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    async def start(
+        self, *, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         raw = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         raw.bind((host, port or self.port))
         self.host = host
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Wire(self._opened), sock=raw, backlog=1024
+            lambda: Wire(self._opened), sock=raw, backlog=1024, ssl=tls
         )
         self.port = raw.getsockname()[1]
 

@@ -20,15 +20,24 @@ METADATA = {"targetValue": "10", "metricName": "pending"}
 class Keda:
     """A channel to one scaler, and what its StreamIsActive said when."""
 
-    def __init__(self, port: int, metadata: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        port: int,
+        metadata: dict[str, str] | None = None,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
         self.ref = pb.ScaledObjectRef(
             name="svc", namespace="ns", scalerMetadata=METADATA if metadata is None else metadata
         )
         self.seen: list[tuple[float, bool]] = []
         self.ended_with: grpc.StatusCode | None = None
-        self._channel = grpc.aio.insecure_channel(
-            f"127.0.0.1:{port}",
-            options=[("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1)],
+        target = f"localhost:{port}"
+        options = [("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1)]
+        self._channel = (
+            grpc.aio.insecure_channel(target, options=options)
+            if credentials is None
+            else grpc.aio.secure_channel(target, credentials, options=options)
         )
         self._watch: asyncio.Task[None] | None = None
         self._news = asyncio.Event()

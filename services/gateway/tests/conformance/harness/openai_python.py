@@ -18,6 +18,9 @@ class PythonJudge:
         async with openai.AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0, timeout=60) as client:
             try:
                 return await SCENARIOS[scenario](client)
+            except ValueError as error:
+                # The SDK parses every event as JSON and lets the parser's error through.
+                return {"error": {"class": type(error).__name__, "code": None, "message": str(error)}}
             except openai.APIError as error:
                 return {
                     "error": {

@@ -1,0 +1,91 @@
+"""TLS: a backend behind https, and the ExternalScaler behind mutual TLS."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import grpc
+import pytest
+import trustme
+
+from .conftest import ONE_ENGINE, Start
+from .harness.backend import FakeBackend
+from .harness.client import STREAM_BODY
+from .harness.keda import Keda
+from .harness.process import eventually
+
+
+def server_context(authority: trustme.CA, name: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(name).configure_cert(context)
+    return context
+
+
+async def test_https_backend_is_verified_probed_and_proxied(start: Start, tmp_path: Path) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    backend = FakeBackend()
+    await backend.start(tls=server_context(authority, "localhost"))
+    rig = await start(
+        healthy=False,
+        NOCTAYA_BACKEND_URL=f"https://localhost:{backend.port}",
+        SSL_CERT_FILE=str(tmp_path / "ca.pem"),
+    )
+    await eventually(rig.gateway.backend_ready)
+    for _ in range(3):
+        assert (await rig.gateway.ask()).status == 200
+    assert (await rig.gateway.ask(body=STREAM_BODY)).status == 200
+    assert len({id(call.wire) for call in backend.calls}) == 1
+    await backend.stop()
+
+
+@pytest.mark.parametrize("fault", ["unknown authority", "other name"])
+async def test_https_backend_that_cannot_be_verified_is_never_ready(
+    start: Start, tmp_path: Path, fault: str
+) -> None:
+    known, unknown = trustme.CA(), trustme.CA()
+    known.cert_pem.write_to_path(tmp_path / "ca.pem")
+    backend = FakeBackend()
+    issuer, name = (unknown, "localhost") if fault == "unknown authority" else (known, "other.example")
+    await backend.start(tls=server_context(issuer, name))
+    rig = await start(
+        healthy=False,
+        NOCTAYA_BACKEND_URL=f"https://localhost:{backend.port}",
+        NOCTAYA_ACTIVATION_TIMEOUT="1s",
+        SSL_CERT_FILE=str(tmp_path / "ca.pem"),
+    )
+    assert (await rig.gateway.ask()).status == 503
+    assert not await rig.gateway.backend_ready()
+    assert backend.calls == []
+    await backend.stop()
+
+
+@ONE_ENGINE
+async def test_scaler_behind_mutual_tls_refuses_plaintext_and_strangers(start: Start, tmp_path: Path) -> None:
+    authority, stranger = trustme.CA(), trustme.CA()
+    server, client = authority.issue_cert("localhost"), authority.issue_cert("keda.test")
+    server.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
+    server.private_key_pem.write_to_path(tmp_path / "tls.key")
+    authority.cert_pem.write_to_path(tmp_path / "ca.crt")
+    rig = await start(
+        NOCTAYA_SCALER_TLS_CERT_FILE=str(tmp_path / "tls.crt"),
+        NOCTAYA_SCALER_TLS_KEY_FILE=str(tmp_path / "tls.key"),
+        NOCTAYA_SCALER_TLS_CLIENT_CA_FILE=str(tmp_path / "ca.crt"),
+    )
+
+    def credentials(identity: trustme.LeafCert) -> grpc.ChannelCredentials:
+        return grpc.ssl_channel_credentials(
+            root_certificates=authority.cert_pem.bytes(),
+            private_key=identity.private_key_pem.bytes(),
+            certificate_chain=identity.cert_chain_pems[0].bytes(),
+        )
+
+    async with Keda(rig.gateway.scaler_port, credentials=credentials(client)) as keda:
+        assert await keda.demand() == 0
+        keda.watch()
+        await keda.said(False)
+    for bad in (None, credentials(stranger.issue_cert("keda.test"))):
+        async with Keda(rig.gateway.scaler_port, credentials=bad) as refused:
+            refused.watch()
+            assert await refused.stream_ended() is grpc.StatusCode.UNAVAILABLE
