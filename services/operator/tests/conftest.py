@@ -26,3 +26,7 @@ async def fake_apiserver() -> AsyncIterator[FakeApiServer]:
 
     async with FakeApiServer(kinds.ALL) as server:
         yield server
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="record anew what is rendered")

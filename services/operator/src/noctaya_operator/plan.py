@@ -64,13 +64,19 @@ class ServicePlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What works but may surprise, for the service's conditions."""
-        if not self.kept_on_one_node:
-            return ()
-        return (
-            f"up to {self.scaling.maximum} replicas share a {self.names.cache_claim.key.name} claim that one "
-            "node at a time can mount, so they all run on that node; use cache.strategy SharedPVC, HostPath "
-            "or None to spread them",
-        )
+        found: list[str] = []
+        if self.kept_on_one_node:
+            found.append(
+                f"up to {self.scaling.maximum} replicas share the claim {self.names.cache_claim.key.name}, "
+                "which one node at a time can mount, so all of them run on that node; set cache.strategy to "
+                "SharedPVC, HostPath or None to spread them"
+            )
+        if self.serving.revision_unsaid:
+            found.append(
+                f"nothing tells an engine of the family {self.runtime.spec.family} the revision "
+                f"{self.source.revision!r}; pass it in runtime.argsOverride"
+            )
+        return tuple(found)
 
     def owned_names(self) -> tuple[ObjectRef, ...]:
         """Every object the service may ever have; none of them may belong to somebody else."""

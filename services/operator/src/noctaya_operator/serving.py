@@ -31,6 +31,8 @@ class Serving:
     command: tuple[str, ...]
     args: tuple[str, ...]
     env: tuple[EnvEntry, ...]
+    revision_unsaid: bool
+    """Whether the model URI names a revision that nothing tells the engine."""
 
 
 def plan_serving(
@@ -47,12 +49,16 @@ def plan_serving(
         extra = render_args(override, context)
     except TemplateError as error:
         raise PlanError(StepReason.RENDER, f"template in {error}") from error
-    if source.revision and runtime.spec.family in _TAKE_REVISION:
-        args += _revision(source.revision, [*command, *args, *extra])
+    said = any(part.split("=", 1)[0] == REVISION_FLAG for part in (*command, *args, *extra))
+    unsaid = bool(source.revision) and not said
+    if unsaid and runtime.spec.family in _TAKE_REVISION:
+        args += [REVISION_FLAG, source.revision]
+        unsaid = False
     return Serving(
         command=tuple(command),
         args=(*args, *extra),
         env=_merged(_own_env(runtime, context), model_env(source), cache_env() if cached else ()),
+        revision_unsaid=unsaid,
     )
 
 
@@ -92,10 +98,3 @@ def _merged(first: Iterable[EnvEntry], *others: Iterable[EnvEntry]) -> tuple[Env
         for entry in entries:
             merged.setdefault(entry["name"], entry)
     return tuple(merged.values())
-
-
-def _revision(revision: str, text: list[str]) -> list[str]:
-    # Whoever passes the flag already knows better; the engine would take the last one anyway.
-    if any(part == REVISION_FLAG or part.startswith(f"{REVISION_FLAG}=") for part in text):
-        return []
-    return [REVISION_FLAG, revision]

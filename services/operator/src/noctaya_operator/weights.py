@@ -130,8 +130,8 @@ def _hub_cache(source: ModelSource, serving: Serving) -> str:
     if not path.startswith(f"{names.CACHE_MOUNT}/"):
         raise PlanError(
             StepReason.PREWARM,
-            f"the runtime sets {variable}, but not to a directory below {names.CACHE_MOUNT}: the engine would "
-            "not find prewarmed weights; remove the variable or switch cache.prewarm off",
+            f"the runtime sets {variable}, but not to a directory below {names.CACHE_MOUNT}: the engine "
+            "would not find prewarmed weights; remove the variable or switch cache.prewarm off",
         )
     return path
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from noctaya_api import names
 
-from noctaya_operator.create_once import spec_hash
+from noctaya_operator.hashes import spec_hash
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import ServicePlan
 from noctaya_operator.render.metadata import backend_selector, manifest
@@ -26,9 +26,7 @@ def render_claim(plan: ServicePlan, claim: Claim) -> Object:
     annotations = {names.ANNOTATION_CREATE_ONCE_HASH: spec_hash(spec)}
     if claim.retain:
         annotations[names.ANNOTATION_RETAIN] = "true"
-    return manifest(
-        plan.names.cache_claim, labels=backend_selector(plan), annotations=annotations, spec=spec
-    )
+    return manifest(plan.names.cache_claim, labels=backend_selector(plan), annotations=annotations, spec=spec)
 
 
 def cache_volume(plan: ServicePlan, cache: Cache) -> Object:

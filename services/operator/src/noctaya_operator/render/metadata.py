@@ -7,7 +7,6 @@ objects can be taken over.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from noctaya_api import names
@@ -64,8 +63,8 @@ def manifest(
     spec: Mapping[str, Any],
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
-    """One complete object with a spec. The spec is copied: no two objects share a part of it."""
-    return {**frame(ref, labels=labels, annotations=annotations), "spec": deepcopy(dict(spec))}
+    """One complete object with a spec. Its parts are copied: nothing is shared, not even within the object."""
+    return {**frame(ref, labels=labels, annotations=annotations), "spec": _copied(spec)}
 
 
 def frame(
@@ -84,3 +83,9 @@ def frame(
 
 def _base(name: str) -> Labels:
     return {names.LABEL_NAME: name, names.LABEL_MANAGED_BY: names.MANAGED_BY}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value

@@ -10,7 +10,7 @@ from typing import Final
 
 from noctaya_api import names
 
-from noctaya_operator.create_once import data_hash
+from noctaya_operator.hashes import data_hash
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import ServicePlan
 from noctaya_operator.render import security

@@ -1,4 +1,4 @@
-"""Security contexts: `restricted` Pod Security for the containers that are ours, what engines bear for theirs.
+"""Security contexts: `restricted` Pod Security for our containers, what engines bear for theirs.
 
 Engine images run as root and write where they like, so their containers get what no engine needs to be
 without: the runtime's default seccomp profile and no way to gain privileges (decision 0010).
