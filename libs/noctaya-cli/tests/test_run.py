@@ -210,6 +210,15 @@ async def test_g8_scale_in_cuts_no_stream(run: Run, ask: Ask) -> None:
     assert run.end(signal.SIGTERM) == 0
 
 
+async def test_an_interrupt_during_the_start_ends_it_too(run: Run) -> None:
+    run.add("one")
+    starting = asyncio.create_task(run.start())
+    await eventually(lambda: len(run.events("gateway_started")) == 1, within=60)
+    assert await asyncio.to_thread(run.end, signal.SIGINT) == 0
+    starting.cancel()
+    await asyncio.wait({starting})
+
+
 async def test_a_second_signal_ends_at_once(run: Run, ask: Ask) -> None:
     run.add("one", "--stream", "50")
     (url,) = await run.start()

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.text import Text
 
-from noctaya_demo.latency import measure
+from noctaya_demo.latency import ROUNDS, measure
 from noctaya_demo.picture import draw_timeline
 from noctaya_demo.stack import Stack
 from noctaya_demo.step import Step, StepFailed
@@ -84,8 +84,9 @@ class Act:
                 )
             except (OSError, http.client.HTTPException) as error:
                 raise StepFailed(f"the measurement broke off: {error}") from error
-            medians = f"median {seen.direct:.2f} ms direct, {seen.gateway:.2f} ms through it"
-            step.say(f"the gateway adds {seen.added:.2f} ms to a warm request ({medians})")
+            step.say(
+                f"the gateway adds {seen.added:.2f} ms (median of {ROUNDS}; {seen.direct:.2f} ms without it)"
+            )
 
     def burst(self) -> None:
         """More requests at once than the queue takes: some are answered, the others told to come back."""
@@ -100,18 +101,18 @@ class Act:
                     f"{seen.answered} were answered and {seen.refused} refused, of {BURST} at once"
                 )
             step.say(
-                f"{BURST} requests at once, maxQueue {SLOTS}: {seen.answered} answered, "
-                f"{seen.refused} refused with 429 (Retry-After: {seen.retry_after})"
+                f"{BURST} at once, maxQueue {SLOTS}: {seen.answered} answered, {seen.refused} told 429 "
+                f"(Retry-After {seen.retry_after})"
             )
 
     def back_to_zero(self) -> None:
         """Without requests the model process goes."""
         with Step(self._console, "zero again") as step:
             began = time.monotonic()
-            event = self._stack.wait_for("replica_gone", after=began, within=ZERO_WITHIN)
+            self._stack.wait_for("replica_gone", after=began, within=ZERO_WITHIN)
             if running := self._stack.model_processes():
                 raise StepFailed(f"a model process still runs (pid {running[0]})")
-            step.say(f"idle for {event.at - began:.0f} s, the model process is gone, its memory is free")
+            step.say("idle, the model process is gone and its memory free")
 
     def draw(self) -> None:
         """The picture of the cold start."""
