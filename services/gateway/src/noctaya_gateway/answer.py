@@ -34,7 +34,7 @@ class Answer:
 
     __slots__ = ("_client", "_head_only", "_reframing", "_stream", "_tail", "blocked", "promised", "status")
 
-    def __init__(self, client: Client, *, head_only: bool) -> None:
+    def __init__(self, client: Client, head_only: bool) -> None:
         self._client = client
         self._head_only = head_only
         self._stream = False
@@ -44,7 +44,6 @@ class Answer:
         self.promised = False
         self.blocked = False
 
-    @property
     def outcome(self) -> int:
         """The status to count: the backend's own, also where a promised stream hides it."""
         return self.status if self._reframing is None else self._reframing.status
@@ -97,11 +96,12 @@ class Answer:
         status: int,
         reason: bytes,
         headers: Sequence[Header],
-        *,
         extra: list[bytes],
         owned: Collection[bytes],
     ) -> None:
-        """Take the backend's head; MalformedResponseError when it can't be passed on."""
+        """Take the backend's head, less the headers `owned` by the gateway; MalformedResponseError when it
+        can't be passed on.
+        """
         lines, length, stream, coded = filter_response_head(
             status, headers, head_only=self._head_only, owned=owned
         )

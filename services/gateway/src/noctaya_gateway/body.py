@@ -33,14 +33,15 @@ class RequestBody:
         held: bytes kept at the moment, all counted in the budget.
         whole: nothing more is to come.
         kept: every byte received is still here, so the body can be sent again.
+        parts: the bytes held, as they came.
     """
 
-    __slots__ = ("_budget", "_limit", "_parts", "held", "kept", "received", "whole")
+    __slots__ = ("_budget", "_limit", "held", "kept", "parts", "received", "whole")
 
-    def __init__(self, *, limit: int, budget: BufferBudget) -> None:
+    def __init__(self, limit: int, budget: BufferBudget) -> None:
         self._limit = limit
         self._budget = budget
-        self._parts: list[bytes] = []
+        self.parts: list[bytes] = []
         self.received = 0
         self.held = 0
         self.whole = False
@@ -50,12 +51,14 @@ class RequestBody:
         """Keep bytes that arrived; RequestTooLarge or BufferFull when they are too many."""
         size = len(data)
         budget = self._budget
-        self.count(size)
+        self.received += size
+        if self.received > self._limit:
+            raise RequestTooLarge(self._limit)
         if budget.used + size > budget.limit:
             raise BufferFull
         budget.used += size
         self.held += size
-        self._parts.append(data)
+        self.parts.append(data)
 
     def count(self, size: int) -> None:
         """Note bytes that arrived and are passed on at once; RequestTooLarge when they are too many."""
@@ -65,9 +68,9 @@ class RequestBody:
 
     def content(self) -> bytes:
         """All bytes held, in one piece."""
-        parts = self._parts
+        parts = self.parts
         if len(parts) > 1:
-            self._parts = parts = [b"".join(parts)]
+            self.parts = parts = [b"".join(parts)]
         return parts[0] if parts else b""
 
     def release(self) -> None:
@@ -76,7 +79,7 @@ class RequestBody:
             self._budget.used -= self.held
             self.held = 0
             self.kept = False
-            self._parts = []
+            self.parts = []
 
 
 class BodyDeadline:

@@ -20,6 +20,8 @@ OPERATIONS_PATHS = frozenset(
 )
 """Exact paths that are the gateway's own; anything else belongs to the backend (contracts 3.2)."""
 
+_PREFIXES = tuple({path[:5] for path in OPERATIONS_PATHS})
+
 
 class DataPath:
     """The shared parts of the data path; give it to an engine.
@@ -53,9 +55,7 @@ class DataPath:
     @staticmethod
     def is_operation(target: bytes) -> bool:
         """True when `target` is one of the gateway's own paths, with or without a query."""
-        return target in OPERATIONS_PATHS or (
-            b"?" in target and target.partition(b"?")[0] in OPERATIONS_PATHS
-        )
+        return target.startswith(_PREFIXES) and target.partition(b"?")[0] in OPERATIONS_PATHS
 
     def open(self, client: Client, request: Request) -> Exchange:
         """A new exchange for `request`; nothing happens before its `begin`."""

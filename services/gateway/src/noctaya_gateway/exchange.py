@@ -1,18 +1,16 @@
 """One request from its head to its last response byte: the story of the data path.
 
-    begin            refuse what is malformed, answer a CORS preflight, authenticate, refuse a body
-    announced too large body             take it in: whole if it is small or the model is asleep, else its
-    first MiB; a slow client holds no slot admit            take a slot (POST and the like) and see whether
-    a backend is ready
-      cold           safe methods are answered here; others begin an activation and are refused or stand in
-      line
-    forward          a pooled or new connection; the head and what there is of the body; then the rest as it
-    comes answer           the backend's response, as it comes, with back-pressure both ways end
-    the slot, the bytes held, the backend connection are given back, exactly once, however it ended
+    begin     refuse what is malformed, answer a CORS preflight, authenticate, refuse an announced excess
+    body      take it in: whole if it is small or the model asleep, else its first MiB; no slot is held
+    admit     take a slot (POST and the like) and see whether a backend is ready
+      cold    safe methods are answered here; others begin an activation, then wait or are refused
+    forward   on a pooled or a new connection: the head and what there is of the body, then the rest
+    answer    the backend's response, as it comes, with back-pressure both ways
+    end       slot, held bytes and connection are given back, exactly once, however it ended
 
 Everything happens in callbacks of the event loop; there is no task per request. An engine tells what the
-client does (`begin`, `body_arrived`, `client_gone`, `client_blocked`, `client_drained`), the pool and the
-connection what the backend does, the waiting line when it is this request's turn.
+client does (`begin`, `body_arrived`, `client_gone`, `client_blocked`, `client_drained`), pool and connection
+what the backend does, the waiting line when it is this request's turn.
 """
 
 from __future__ import annotations
@@ -76,12 +74,12 @@ class Exchange:
 
     def __init__(self, path: DataPath, client: Client, request: Request) -> None:
         self.request = request
-        self.body = RequestBody(limit=path.max_body, budget=path.budget)
+        self.body = RequestBody(path.max_body, path.budget)
         self.waited = -1.0
         self._path = path
         self._client = client
         self._phase = BODY
-        self._answer = Answer(client, head_only=request.method == b"HEAD")
+        self._answer = Answer(client, request.method == b"HEAD")
         self._slot: Slot | None = None
         self._ticket: Ticket | None = None
         self._address: Address | None = None
@@ -142,7 +140,7 @@ class Exchange:
         elif self._phase == BODY:
             if whole or (body.held >= STREAM_THRESHOLD and self._path.gate.open):
                 self._admit()
-        elif not whole and body.held >= 2 * STREAM_THRESHOLD and self._phase == CONNECTING:
+        elif not whole and self._phase == CONNECTING:
             self._pause_client()
 
     def refuse(self, error: GatewayError) -> None:
@@ -310,12 +308,13 @@ class Exchange:
             identity_coding=self._answer.promised,
         )
         if body.whole:
-            connection.send(head + body.content() if body.held else head, last=True)
+            connection.send(head, *body.parts, last=True)
         else:
             connection.send(head, last=False)
-            content = body.content()
+            parts = body.parts
             body.release()
-            self._send_more(content)
+            for part in parts:
+                self._send_more(part)
             self._resume_client()
 
     def _send_more(self, data: bytes) -> None:
@@ -374,7 +373,7 @@ class Exchange:
         """The response is complete; the connection went back to the pool or is gone."""
         self._connection = None
         answer = self._answer
-        outcome = answer.outcome
+        outcome = answer.outcome()
         self._path.gate.metrics.response(outcome)
         self._end(outcome)
         answer.end(trailers if self.request.trailers else ())
@@ -433,7 +432,8 @@ class Exchange:
 
     def _end(self, status: int | None) -> None:
         self._phase = DONE
-        self.body.release()
+        if self.body.held:
+            self.body.release()
         if self._deadline is not None:
             self._deadline.cancel()
         if self._ticket is not None:
@@ -442,7 +442,8 @@ class Exchange:
             self._connection.close()
         if self._uplink is not None:
             self._uplink.cancel()
-        self.leave()
+        if self._address is not None:
+            self.leave()
         if self._slot is not None:
             self._slot.release()
         if self._trace is not None:

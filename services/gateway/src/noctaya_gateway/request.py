@@ -87,7 +87,6 @@ class Request:
         "method",
         "own_id",
         "passing",
-        "peer",
         "request_id",
         "safe",
         "target",
@@ -110,19 +109,14 @@ class Request:
         self.headers = headers
         self.http11 = http11
         self.keep_alive = http11
-        self.peer = peer
-        self.content_length = -1
-        self.chunked = False
-        self.expects_continue = False
-        self.heartbeats = True
-        self.trailers = False
-        self.connection: tuple[bytes, ...] = ()
-        self.upgrade = b""
-        self.fault: GatewayError | None = None
         self.safe = method in SAFE_METHODS
-        self.request_id = b""
-        self.own_id = True
-        self.credentials: list[Header] = []
+        self.content_length = -1
+        self.chunked = self.expects_continue = self.trailers = False
+        self.heartbeats = self.own_id = True
+        self.connection: tuple[bytes, ...] = ()
+        self.credentials: tuple[Header, ...] = ()
+        self.upgrade = self.request_id = b""
+        self.fault: GatewayError | None = None
         passing: list[bytes] = []
         self.passing = passing
         hosts = 0
@@ -160,7 +154,7 @@ class Request:
     def _note(self, name: bytes, value: bytes) -> bool:
         """Learn from a notable header; True when it is passed on."""
         if name not in NOTABLE:
-            self.credentials.append((name, value))
+            self.credentials += ((name, value),)
             return False
         if name == b"x-request-id":
             return self._note_request_id(value.strip())

@@ -23,6 +23,10 @@ _HEAD_LIMIT = 1024 * 1024
 """Bytes of an incomplete response head after which the backend is taken to be talking nonsense."""
 
 
+_SMALL = 16 * 1024
+"""Bytes up to which a copy costs less than a second buffer for the kernel."""
+
+
 class Receiver(Protocol):
     """Who gets the response. Calls come in the order below; interim and data any number of times."""
 
@@ -132,10 +136,15 @@ class UpstreamConnection(asyncio.Protocol):
         self._receiver = receiver
         self._reset(head_only=head_only)
 
-    def send(self, data: bytes, *, last: bool) -> None:
+    def send(self, *parts: bytes, last: bool) -> None:
         """Send request bytes; `last` when the request ends with them."""
         self._sent = last
-        self._transport.write(data)
+        if len(parts) == 1:
+            self._transport.write(parts[0])
+        elif len(parts) == 2 and len(parts[1]) < _SMALL:
+            self._transport.write(parts[0] + parts[1])
+        else:
+            self._transport.writelines(parts)
 
     def pause_reading(self) -> None:
         """Take no more response bytes from the backend for now."""
@@ -186,7 +195,18 @@ class UpstreamConnection(asyncio.Protocol):
                     self._fail(f"The model server's response is not valid HTTP: {error}.")
                     return
                 self._extra = True
-            self._deliver(receiver, awaiting_head, len(data))
+            if awaiting_head and not self._deliver_head(receiver, len(data)):
+                return
+            body = self._body
+            if body:
+                self._body = []
+                receiver.upstream_data(body[0] if len(body) == 1 else b"".join(body))
+            if self._receiver is not receiver:
+                return
+            if self._complete:
+                self._end(receiver)
+            else:
+                receiver.upstream_flush()
 
     def eof_received(self) -> None:
         """The other side sends no more; the transport closes then."""
@@ -264,28 +284,20 @@ class UpstreamConnection(asyncio.Protocol):
 
     # Delivery
 
-    def _deliver(self, receiver: Receiver, awaiting_head: bool, size: int) -> None:
-        if awaiting_head:
-            if self._interims:
-                interims, self._interims = self._interims, []
-                for interim in interims:
-                    receiver.upstream_interim(*interim)
-            if self._final_head is None:
-                self._head_bytes += size
-                if self._head_bytes > _HEAD_LIMIT:
-                    self._fail("The head of the model server's response is too large.")
-                return
-            receiver.upstream_head(self._status, self._reason, self._final_head)
-        body = self._body
-        if body and self._receiver is receiver:
-            self._body = []
-            receiver.upstream_data(body[0] if len(body) == 1 else b"".join(body))
-        if self._receiver is not receiver:
-            return
-        if self._complete:
-            self._end(receiver)
-        else:
-            receiver.upstream_flush()
+    def _deliver_head(self, receiver: Receiver, size: int) -> bool:
+        """Hand over what came up to the final head; False when there is none yet."""
+        if self._interims:
+            interims, self._interims = self._interims, []
+            for interim in interims:
+                receiver.upstream_interim(*interim)
+        head = self._final_head
+        if head is None:
+            self._head_bytes += size
+            if self._head_bytes > _HEAD_LIMIT:
+                self._fail("The head of the model server's response is too large.")
+            return False
+        receiver.upstream_head(self._status, self._reason, head)
+        return self._receiver is receiver
 
     def _switch(self, rest: bytes) -> None:
         receiver = self._receiver
