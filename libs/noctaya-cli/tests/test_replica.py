@@ -149,6 +149,19 @@ async def test_a_replica_that_never_was_ready_is_not_drained(machine: FakeMachin
     assert asyncio.get_running_loop().time() < 1
 
 
+async def test_a_replica_whose_readiness_flaps_is_drained_all_the_same(machine: FakeMachine) -> None:
+    machine.idle.clear()
+    replica, task = await start_ready(machine)
+    machine.children[0].healthy = False
+    await asyncio.sleep(4)
+    assert phase_of(replica) is ReplicaPhase.LOADING
+    replica.stop()
+    await asyncio.sleep(5)
+    assert machine.children[0].signals == []
+    machine.idle.set()
+    await task
+
+
 async def test_a_crash_while_draining_ends_the_drain(machine: FakeMachine) -> None:
     machine.idle.clear()
     replica, task = await start_ready(machine)

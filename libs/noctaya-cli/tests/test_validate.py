@@ -77,7 +77,7 @@ def test_a_runtime_that_is_not_among_the_given_ones_is_a_problem(
 ) -> None:
     done = noctaya("validate", manifest(tmp_path, SERVICE.replace("RUNTIME", reference) + RUNTIME))
     assert done.exit_code == 1
-    assert f"LLMService/tiny: {field}: " in done.stderr
+    assert f"error: {tmp_path / 'file.yaml'}:2 LLMService/tiny: {field}: " in done.stderr
 
 
 def test_arguments_that_can_not_be_rendered_are_a_problem(tmp_path: Path) -> None:
@@ -104,6 +104,15 @@ def test_run_refuses_files_without_a_service(tmp_path: Path) -> None:
     done = noctaya("run", manifest(tmp_path, RUNTIME))
     assert done.exit_code == 1
     assert "no LLMService in" in done.stderr
+
+
+def test_run_names_file_object_and_field_of_what_can_not_be_run(tmp_path: Path) -> None:
+    path = manifest(tmp_path, SERVICE.replace("RUNTIME", "{name: engine}") + RUNTIME)
+    done = noctaya("run", path)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(
+        f"error: {path}:2 LLMService/tiny: spec.model.source.uri: say where the claim"
+    )
 
 
 def test_run_refuses_two_services_of_one_name(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ class Manifests:
     runtimes: tuple[InferenceRuntime, ...]
     notes: tuple[Note, ...]
     """Objects that were left alone because they are not Noctaya's."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where each object stands, as `file:line`, by `Kind/name`; the first when namespaces share a name."""
 
 
 _MODELS: Final[Mapping[str, type[LLMService] | type[InferenceRuntime]]] = {
@@ -104,7 +106,10 @@ def load_manifests(paths: Iterable[FilePath | str]) -> Manifests:
     if loading.problems:
         raise ManifestError(loading.problems)
     return Manifests(
-        services=tuple(loading.services), runtimes=tuple(loading.runtimes), notes=tuple(loading.notes)
+        services=tuple(loading.services),
+        runtimes=tuple(loading.runtimes),
+        notes=tuple(loading.notes),
+        places={note.object: f"{note.file}:{note.line}" for note in reversed(loading.seen.values())},
     )
 
 

@@ -3,7 +3,7 @@
 Errors name the object and the field, because manifests often hold many of both.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from noctaya_api.model_source import ModelSource, ModelSourceError, parse_model_source
@@ -22,6 +22,10 @@ class PlanError(Exception):
         self.subject = subject
         self.field = field
         self.message = message
+
+    def located(self, places: Mapping[str, str]) -> str:
+        """The message behind the place of the object (`file:line`), as far as that is known."""
+        return " ".join(filter(None, (places.get(self.subject), str(self))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,9 +190,8 @@ class Replica:
         """preStop: serve on while requests are in flight, at most the drain time; the grace includes it."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._plan.grace
-        was_ready = self.phase is ReplicaPhase.READY
         probing.cancel()
-        if was_ready and self._plan.drain > 0:
+        if self._was_ready and self._plan.drain > 0:
             self._become(ReplicaPhase.DRAINING)
             self._emit(EventKind.REPLICA_DRAINING, seconds=self._plan.drain)
             drained = asyncio.ensure_future(self._host.drained())

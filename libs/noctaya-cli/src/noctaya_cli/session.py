@@ -38,14 +38,14 @@ def run_session(options: RunOptions) -> None:
         plans = make_plans(options, path=environment["PATH"])
         program = find_gateway()
         asyncio.run(run_plans(plans, options, environment=environment, program=program))
-    except (ManifestError, PlanError, PortUnavailable, GatewayMissing, GatewayFailed) as error:
+    except (ManifestError, PortUnavailable, GatewayMissing, GatewayFailed) as error:
         raise OptionError(str(error)) from error
     except OSError as error:
         raise OptionError(f"{error.filename or 'noctaya'}: {error.strerror or error}") from error
 
 
 def make_plans(options: RunOptions, *, path: str) -> list[ServicePlan]:
-    """Plans of all services in the files; raises ManifestError, PlanError or OptionError."""
+    """Plans of all services in the files; raises ManifestError or OptionError."""
     manifests = load_manifests(options.files)
     if not manifests.services:
         raise OptionError("no LLMService in " + ", ".join(map(str, options.files)))
@@ -54,7 +54,10 @@ def make_plans(options: RunOptions, *, path: str) -> list[ServicePlan]:
         if names.count(name) > 1:
             raise OptionError(f"LLMService {name} exists in two namespaces; run one of them at a time")
     surroundings = Surroundings(volumes=options.volumes, secrets=options.secrets, path=path)
-    return plan_services(list(manifests.services), list(manifests.runtimes), surroundings)
+    try:
+        return plan_services(list(manifests.services), list(manifests.runtimes), surroundings)
+    except PlanError as error:
+        raise OptionError(error.located(manifests.places)) from error
 
 
 async def run_plans(

@@ -35,7 +35,7 @@ def validate(paths: list[Path]) -> Report:
         try:
             summary.append(describe_service(service, manifests))
         except PlanError as error:
-            problems.append(str(error))
+            problems.append(error.located(manifests.places))
     summary += [str(note) for note in manifests.notes]
     if not problems and not (manifests.services or manifests.runtimes):
         problems.append("no LLMService or InferenceRuntime in " + ", ".join(map(str, paths)))
