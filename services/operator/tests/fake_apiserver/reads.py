@@ -15,6 +15,9 @@ from fake_apiserver.protocol import Answer, Asked, Object, Refused, Target, answ
 from fake_apiserver.selectors import Predicate, field_predicate, label_predicate
 from fake_apiserver.store import Change, Store, TooOld
 
+MOMENT = 1e-3
+"""Seconds; virtual clocks round, and a timer may fire that much early."""
+
 
 class Reader:
     """Answers lists and watches.
@@ -116,9 +119,9 @@ class Reader:
                     return
                 yield event
             now = clock()
-            if now >= end:
+            if now >= end - MOMENT:
                 break
-            if bookmarks and now >= next_bookmark:
+            if bookmarks and now >= next_bookmark - MOMENT:
                 next_bookmark = now + self._bookmark_interval
                 yield _bookmark(target.resource, max(sent, self.store.version))
             try:

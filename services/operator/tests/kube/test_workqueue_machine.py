@@ -16,7 +16,7 @@ DELAYS = st.sampled_from([0.0, 0.5, 1.0, 3.0, 10.0])
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Keys with the lanes they wait in, keys in work with the lanes they were added in since, keys due later."""
+    """Keys with the lanes they wait in, those in work with lanes they were added in, those due later."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,6 +25,10 @@ from noctaya_operator.kube.resources import LEASES
 log = logging.getLogger(__name__)
 
 
+MOMENT = 0.001
+"""Seconds; a timer may fire a clock tick early, so what is waited for is a little later."""
+
+
 class LeadershipLost(Exception):
     """The lease could not be renewed in time, or another holds it."""
 
@@ -151,7 +155,9 @@ class LeaderElector:
         return True
 
     async def _wait_for_change(self) -> None:
-        """Until the Lease is released, deleted or expired. `ApiError` when it can't be watched."""
+        """Until the Lease is released, deleted or expired, or the watch ended; else `ApiError`."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
         events = self._client.watch(
             LEASES,
             self._key.namespace,
@@ -159,7 +165,7 @@ class LeaderElector:
             field_selector=f"metadata.name={self._key.name}",
         )
         try:
-            async with asyncio.timeout_at(self._expires_at()) as limit, aclosing(events):
+            async with asyncio.timeout_at(self._expires_at() + MOMENT) as limit, aclosing(events):
                 async for event in events:
                     if event["type"] == "BOOKMARK":
                         continue
@@ -168,8 +174,11 @@ class LeaderElector:
                     self._observe(event["object"])
                     if not self.holder:
                         return
-                    limit.reschedule(self._expires_at())
-                await asyncio.sleep(self._jittered())
+                    if limit.expired():
+                        return
+                    limit.reschedule(self._expires_at() + MOMENT)
+                if clock() - began < self._timing.retry:
+                    await asyncio.sleep(self._jittered())
         except TimeoutError:
             return
 
@@ -183,7 +192,7 @@ class LeaderElector:
             await asyncio.wait({work}, timeout=min(wait, max(0.0, deadline - clock())))
             if work.done():
                 return
-            if clock() >= deadline:
+            if clock() >= deadline - MOMENT:
                 raise LeadershipLost(f"not renewed for {self._timing.renew_deadline:.0f} s")
             began = clock()
             try:

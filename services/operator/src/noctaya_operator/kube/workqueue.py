@@ -20,6 +20,8 @@ BASE_DELAY = 0.005
 """Seconds after the first failure of a key (client-go)."""
 MAX_DELAY = 1000.0
 """Seconds at most (client-go)."""
+TICK = 1e-6
+"""Seconds a timer may fire early."""
 
 
 class QueueShutDown(Exception):
@@ -209,7 +211,7 @@ class WorkQueue(Generic[K]):
 
     def _release_due(self) -> None:
         self._timer = None
-        now = self._clock()
+        now = self._clock() + TICK
         while self._heap and self._heap[0][0] <= now:
             due, _, key = heapq.heappop(self._heap)
             known = self._due.get(key)
