@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import ssl
 from collections.abc import Callable
 
 import httpx
@@ -54,7 +55,7 @@ class Reporter:
         self._meter = meter
         self._delivery = delivery
         self._metrics = metrics
-        self._make_client = make_client or _new_client
+        self._make_client = make_client or client_maker(url)
         self._client: httpx.AsyncClient | None = None
         self._sequence = 0
         self._token_index = 0
@@ -135,10 +136,19 @@ class Reporter:
             await client.aclose()
 
 
-def _new_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(
-        trust_env=False,
-        follow_redirects=False,
-        timeout=TIMEOUT,
-        limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+def client_maker(url: str) -> Callable[[], httpx.AsyncClient]:
+    """Makes clients for `url`; the certificates of an https one are read once, not at every reconnect."""
+    trust = (
+        ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     )
+
+    def make() -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            trust_env=False,
+            verify=trust,
+            follow_redirects=False,
+            timeout=TIMEOUT,
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+        )
+
+    return make

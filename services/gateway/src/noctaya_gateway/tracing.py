@@ -8,12 +8,16 @@ None.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer
+
+CLOSE_TIMEOUT = 2.0
+"""Seconds a stop waits for a collector that takes spans slowly or not at all."""
 
 
 class Tracing:
@@ -46,9 +50,11 @@ class Tracing:
         )
         return RequestTrace(self._tracer, span)
 
-    def close(self) -> None:
-        """Flush what is left to the collector; blocks for at most the exporter's timeout."""
-        self._provider.shutdown()
+    def close(self, *, timeout: float = CLOSE_TIMEOUT) -> None:
+        """Flush to the collector, giving up after `timeout` seconds; blocks, so call it in a thread."""
+        flushing = threading.Thread(target=self._provider.shutdown, name="trace-flush", daemon=True)
+        flushing.start()
+        flushing.join(timeout)
 
 
 class RequestTrace:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 from noctaya_gateway.tracing import Tracing
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
@@ -75,3 +77,18 @@ def test_a_server_error_and_a_client_that_left_are_told_apart(rig: Rig) -> None:
         "url.path": "/left",
         "noctaya.client_left": True,
     }
+
+
+def test_a_collector_that_hangs_does_not_hold_up_the_stop() -> None:
+    release = threading.Event()
+
+    class Hanging(SpanProcessor):
+        def shutdown(self) -> None:
+            release.wait(30)
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Hanging())
+    began = time.monotonic()
+    Tracing(provider).close(timeout=0.05)
+    assert time.monotonic() - began < 10
+    release.set()
