@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from noctaya_api.names import PATH_DEMAND
+from noctaya_api import names
 from noctaya_api.process.settings import SETTINGS_CONFIG, GoDuration, ListenAddress, load_settings
 from noctaya_api.process.token_file import TokenFile, TokenUnavailable
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -51,7 +51,7 @@ def _report_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{value!r} is not an absolute http:// or https:// URL with a host")
-    return value if parts.path not in ("", "/") else f"{parts.scheme}://{parts.netloc}{PATH_DEMAND}"
+    return value if parts.path not in ("", "/") else f"{parts.scheme}://{parts.netloc}{names.PATH_DEMAND}"
 
 
 def _path(value: str) -> str:
@@ -118,7 +118,7 @@ class GatewaySettings(BaseSettings):
         description="host:port,host:port, dns://host:port or file:///path; unset: the backend URL's own",
     )
     health_path: Annotated[str, AfterValidator(_path)] = Field(
-        "/health", description="probe path of the backend; 200 to 299 means ready"
+        names.PATH_BACKEND_HEALTH, description="probe path of the backend; 200 to 299 means ready"
     )
     probe_interval: Positive = Field(0.5, description="time between probes")
     probe_fast_interval: Positive = Field(0.05, description="the same while an activation is pending")
@@ -178,16 +178,16 @@ class GatewaySettings(BaseSettings):
     @model_validator(mode="after")
     def _consistent(self) -> GatewaySettings:
         tls = {
-            "NOCTAYA_SCALER_TLS_CERT_FILE": self.scaler_tls_cert_file,
-            "NOCTAYA_SCALER_TLS_KEY_FILE": self.scaler_tls_key_file,
-            "NOCTAYA_SCALER_TLS_CLIENT_CA_FILE": self.scaler_tls_client_ca_file,
+            names.ENV_SCALER_TLS_CERT_FILE: self.scaler_tls_cert_file,
+            names.ENV_SCALER_TLS_KEY_FILE: self.scaler_tls_key_file,
+            names.ENV_SCALER_TLS_CLIENT_CA_FILE: self.scaler_tls_client_ca_file,
         }
         missing = [name for name, path in tls.items() if path is None]
         if 0 < len(missing) < len(tls):
             raise ValueError(f"{', '.join(missing)}: required, because scaler TLS needs all three files")
         if self.demand_aggregator_url and self.demand_auth_token_file is None:
             raise ValueError(
-                "NOCTAYA_DEMAND_AUTH_TOKEN_FILE: required when NOCTAYA_DEMAND_AGGREGATOR_URL is set"
+                f"{names.ENV_DEMAND_AUTH_TOKEN_FILE}: required when {names.ENV_DEMAND_AGGREGATOR_URL} is set"
             )
         return self
 
@@ -220,11 +220,11 @@ class GatewaySettings(BaseSettings):
         found = []
         if self.heartbeats and self.heartbeat_interval >= self.activation_timeout:
             found.append(
-                "NOCTAYA_HEARTBEAT_INTERVAL is not below NOCTAYA_ACTIVATION_TIMEOUT: no heartbeat is sent"
+                f"{names.ENV_HEARTBEAT_INTERVAL} is not below {names.ENV_ACTIVATION_TIMEOUT}: no heartbeat is sent"
             )
         if self.max_buffered_bytes < self.max_body_bytes:
             found.append(
-                "NOCTAYA_MAX_BUFFERED_BYTES is below NOCTAYA_MAX_BODY_BYTES: large cold bodies are refused"
+                f"{names.ENV_MAX_BUFFERED_BYTES} is below {names.ENV_MAX_BODY_BYTES}: large cold bodies are refused"
             )
         return found
 
