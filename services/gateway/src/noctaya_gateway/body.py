@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from noctaya_gateway.client import Client
 from noctaya_gateway.errors import BufferFull, RequestTooLarge
 
 MEBIBYTE = 1024 * 1024
@@ -36,35 +37,69 @@ class RequestBody:
         parts: the bytes held, as they came.
     """
 
-    __slots__ = ("_budget", "_limit", "held", "kept", "parts", "received", "whole")
+    __slots__ = ("_budget", "_deadline", "_limit", "held", "kept", "parts", "received", "whole")
 
     def __init__(self, limit: int, budget: BufferBudget) -> None:
         self._limit = limit
         self._budget = budget
+        self._deadline: BodyDeadline | None = None
         self.parts: list[bytes] = []
         self.received = 0
         self.held = 0
         self.whole = False
         self.kept = True
 
-    def add(self, data: bytes) -> None:
-        """Keep bytes that arrived; RequestTooLarge or BufferFull when they are too many."""
-        size = len(data)
-        budget = self._budget
-        self.received += size
-        if self.received > self._limit:
-            raise RequestTooLarge(self._limit)
-        if budget.used + size > budget.limit:
-            raise BufferFull
-        budget.used += size
-        self.held += size
-        self.parts.append(data)
+    def arrived(self, data: bytes, *, whole: bool, keep: bool) -> None:
+        """Take note of bytes that came, and hold them if `keep`.
 
-    def count(self, size: int) -> None:
-        """Note bytes that arrived and are passed on at once; RequestTooLarge when they are too many."""
+        Raises:
+            RequestTooLarge: the body is larger than it may be.
+            BufferFull: the gateway holds as much as it may.
+        """
+        self.whole = whole
+        size = len(data)
         self.received += size
         if self.received > self._limit:
             raise RequestTooLarge(self._limit)
+        if keep and size:
+            budget = self._budget
+            if budget.used + size > budget.limit:
+                raise BufferFull
+            budget.used += size
+            self.held += size
+            self.parts.append(data)
+        if self._deadline is not None:
+            self._deadline.progressed(self.received, whole=whole)
+
+    @property
+    def resendable(self) -> bool:
+        """True when all of it is here and can be sent again."""
+        return self.whole and (self.kept or not self.received)
+
+    def expire_after(
+        self, seconds: float, *, loop: asyncio.AbstractEventLoop, call: Callable[[], None]
+    ) -> None:
+        """Call `call` when the body is not in after `seconds`, see BodyDeadline; for a body still to come."""
+        if self._deadline is None:
+            self._deadline = BodyDeadline(loop, seconds=seconds, on_expired=call)
+
+    def pause(self, client: Client) -> None:
+        """Read no more of it for now; the time stands still."""
+        client.pause_reading()
+        if self._deadline is not None:
+            self._deadline.pause()
+
+    def resume(self, client: Client) -> None:
+        """Undo `pause`."""
+        client.resume_reading()
+        if self._deadline is not None:
+            self._deadline.resume()
+
+    def close(self) -> None:
+        """Nobody wants the body any more."""
+        self.release()
+        if self._deadline is not None:
+            self._deadline.cancel()
 
     def content(self) -> bytes:
         """All bytes held, in one piece."""
@@ -101,9 +136,11 @@ class BodyDeadline:
         self._timer: asyncio.TimerHandle | None = None
         self._arm()
 
-    def progressed(self, received: int) -> None:
-        """Tell how many bytes came so far."""
-        if received >= self._mark * MEBIBYTE:
+    def progressed(self, received: int, *, whole: bool) -> None:
+        """Tell how many bytes came so far, and whether that is all."""
+        if whole:
+            self.cancel()
+        elif received >= self._mark * MEBIBYTE:
             self._mark = received // MEBIBYTE + 1
             if not self._paused:
                 self._arm()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from noctaya_gateway.answer import Answer
 from noctaya_gateway.balancer import Address
-from noctaya_gateway.body import MEBIBYTE, BodyDeadline, RequestBody
+from noctaya_gateway.body import MEBIBYTE, RequestBody
 from noctaya_gateway.client import BODILESS, UNKNOWN, Client
 from noctaya_gateway.cors import RESPONSE_HEADERS as CORS_OWNED
 from noctaya_gateway.errors import (
@@ -35,6 +35,7 @@ from noctaya_gateway.request import Request
 from noctaya_gateway.sse import wants_stream
 from noctaya_gateway.uplink import Uplink
 from noctaya_gateway.upstream.connection import UpstreamConnection
+from noctaya_gateway.wire import chunk
 
 if TYPE_CHECKING:
     from noctaya_gateway.admission import Slot
@@ -60,7 +61,6 @@ class Exchange:
         "_answer",
         "_client",
         "_connection",
-        "_deadline",
         "_path",
         "_phase",
         "_slot",
@@ -85,13 +85,7 @@ class Exchange:
         self._address: Address | None = None
         self._uplink: Uplink | None = None
         self._connection: UpstreamConnection | None = None
-        self._deadline: BodyDeadline | None = None
         self._trace: RequestTrace | None = None
-
-    @property
-    def done(self) -> bool:
-        """True when the exchange is over and has given everything back."""
-        return self._phase == DONE
 
     # The client's side
 
@@ -112,7 +106,7 @@ class Exchange:
             if request.content_length > self._path.max_body:
                 raise RequestTooLarge(self._path.max_body)
         except GatewayError as error:
-            self._fail(error)
+            self.failed(error)
             return
         if request.expects_continue and request.has_body:
             self._client.send_continue()
@@ -120,32 +114,30 @@ class Exchange:
     def body_arrived(self, data: bytes, *, whole: bool) -> None:
         """Body bytes, possibly none; `whole` when they are the last."""
         body = self.body
-        body.whole = whole
-        if self._phase == DONE:
+        phase = self._phase
+        if phase == DONE:
+            body.whole = whole
             return
         try:
-            if self._phase == FORWARDING:
-                body.count(len(data))
-            elif data:
-                body.add(data)
+            body.arrived(data, whole=whole, keep=phase != FORWARDING)
             if whole and body.received < self.request.content_length:
                 raise BadRequest("The request body is shorter than its Content-Length.")
         except GatewayError as error:
-            self._fail(error)
+            self.failed(error)
             return
-        if not whole or self._deadline is not None:
-            self._watch_body()
-        if self._phase == FORWARDING:
+        if not whole:
+            path = self._path
+            body.expire_after(path.body_timeout, loop=path.loop, call=self._body_overdue)
+        if phase == FORWARDING:
             self._send_more(data)
-        elif self._phase == BODY:
+        elif phase == BODY:
             if whole or (body.held >= STREAM_THRESHOLD and self._path.gate.open):
                 self._admit()
-        elif not whole and self._phase == CONNECTING:
-            self._pause_client()
+        elif not whole and phase == CONNECTING:
+            body.pause(self._client)
 
-    def refuse(self, error: GatewayError) -> None:
-        """The engine can't go on with this request."""
-        self._fail(error)
+    def _body_overdue(self) -> None:
+        self.failed(BodyTimeout())
 
     def client_gone(self) -> None:
         """The client left: whatever goes on for it ends now."""
@@ -174,29 +166,6 @@ class Exchange:
         if self._connection is not None:
             self._connection.send(data, last=False)
 
-    def _watch_body(self) -> None:
-        deadline = self._deadline
-        if self.body.whole:
-            if deadline is not None:
-                deadline.cancel()
-        elif deadline is None:
-            path = self._path
-            self._deadline = BodyDeadline(
-                path.loop, seconds=path.body_timeout, on_expired=lambda: self._fail(BodyTimeout())
-            )
-        else:
-            deadline.progressed(self.body.received)
-
-    def _pause_client(self) -> None:
-        self._client.pause_reading()
-        if self._deadline is not None:
-            self._deadline.pause()
-
-    def _resume_client(self) -> None:
-        self._client.resume_reading()
-        if self._deadline is not None:
-            self._deadline.resume()
-
     # Admission, and the line of a cold service
 
     def _admit(self) -> None:
@@ -214,7 +183,7 @@ class Exchange:
             else:
                 self._wait()
         except GatewayError as error:
-            self._fail(error)
+            self.failed(error)
 
     def _wait(self) -> None:
         gate = self._path.gate
@@ -245,10 +214,6 @@ class Exchange:
             self._path.gate.metrics.waited(self.waited)
         self.forward(address)
 
-    def failed(self, error: GatewayError) -> None:
-        """Called by the line: the wait was in vain."""
-        self._fail(error)
-
     # The backend's side: sending
 
     def forward(self, address: Address) -> None:
@@ -264,7 +229,8 @@ class Exchange:
             self.reached(connection)
         else:
             self._phase = CONNECTING
-            self._search().dial(address)
+            self._uplink = self._uplink or Uplink(path, self)
+            self._uplink.dial(address)
 
     def leave(self) -> Address | None:
         """The request is no load to its address any more; returns the address."""
@@ -273,20 +239,17 @@ class Exchange:
             self._path.gate.balancer.closed(address)
         return address
 
-    def _search(self) -> Uplink:
-        if self._uplink is None:
-            self._uplink = Uplink(self._path, self)
-        return self._uplink
-
     def unreachable(self, error: Exception, *, final: bool) -> None:
         """Called by the uplink: stand in line again, or give up."""
         if final or self.request.safe or self._path.gate.reject_cold:
-            self._fail(BackendUnavailable(f"The model server could not be reached ({type(error).__name__})."))
+            self.failed(
+                BackendUnavailable(f"The model server could not be reached ({type(error).__name__}).")
+            )
             return
         try:
             self._wait()
         except GatewayError as refusal:
-            self._fail(refusal)
+            self.failed(refusal)
 
     def reached(self, connection: UpstreamConnection) -> None:
         """Called by the uplink: send the head and what there is of the body."""
@@ -315,27 +278,25 @@ class Exchange:
             body.release()
             for part in parts:
                 self._send_more(part)
-            self._resume_client()
+            body.resume(self._client)
 
     def _send_more(self, data: bytes) -> None:
         connection = self._connection
         assert connection is not None
         whole = self.body.whole
         if self.request.chunked:
-            data = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
-            if whole:
-                data += b"0\r\n\r\n"
+            data = chunk(data, last=whole)
         if data or whole:
             connection.send(data, last=whole)
 
     def upstream_blocked(self) -> None:
         """The backend takes no more for now."""
         if not self.body.whole:
-            self._pause_client()
+            self.body.pause(self._client)
 
     def upstream_drained(self) -> None:
         """The backend takes bytes again."""
-        self._resume_client()
+        self.body.resume(self._client)
 
     # The backend's side: its answer
 
@@ -349,17 +310,12 @@ class Exchange:
         self.body.release()
         if self._ticket is not None:
             gate.timeline.first_byte()
+        owned = CORS_OWNED if gate.cors_enabled else ()
         try:
-            self._answer.begin(
-                status,
-                reason,
-                headers,
-                extra=self._extra(),
-                owned=CORS_OWNED if gate.cors_enabled else (),
-            )
+            self._answer.begin(status, reason, headers, self._extra(), owned)
         except MalformedResponseError as fault:
             gate.metrics.upstream_error("protocol")
-            self._fail(BackendUnavailable(f"The model server's response is not usable: {fault}."))
+            self.failed(BackendUnavailable(f"The model server's response is not usable: {fault}."))
 
     def upstream_data(self, data: bytes) -> None:
         """Body bytes."""
@@ -385,18 +341,19 @@ class Exchange:
             self._answer.switch(reason, headers, self._extra())
         else:
             self._path.gate.metrics.upstream_error("protocol")
-            self._fail(BackendUnavailable("The model server switched protocols without being asked to."))
+            self.failed(BackendUnavailable("The model server switched protocols without being asked to."))
 
     def upstream_lost(self, reason: str, *, stale: bool) -> None:
         """The connection broke before the response was complete."""
         self._connection = None
-        body, address = self.body, self._address
-        resendable = body.whole and (body.kept or not body.received)
-        if stale and resendable and address is not None and self._search().replay(address):
-            self._phase = CONNECTING
-            return
+        address = self._address
+        if stale and address is not None and self.body.resendable:
+            self._uplink = self._uplink or Uplink(self._path, self)
+            if self._uplink.replay(address):
+                self._phase = CONNECTING
+                return
         self._path.gate.metrics.upstream_cut()
-        self._fail(BackendUnavailable(reason))
+        self.failed(BackendUnavailable(reason))
 
     # Ends
 
@@ -416,15 +373,15 @@ class Exchange:
         self._end(reply.status)
         self._answer.reply(reply, self._extra())
 
-    def _fail(self, error: GatewayError) -> None:
+    def failed(self, error: GatewayError) -> None:
+        """End with an error; also called by the line (the wait was in vain) and by the engine (bad input)."""
         if self._phase == DONE:
             return
         metrics = self._path.gate.metrics
         if error.reason is not None:
             metrics.rejection(error.reason)
         answer = self._answer
-        # A refusal on a stream that was promised is a 200 on the wire and stays one in the counts
-        # (contracts 3.3).
+        # A refusal on a promised stream is a 200 on the wire and is counted as one (contracts 3.3).
         promised = answer.promised and error.reason is not None
         metrics.response(answer.status if promised else error.status)
         self._end(error.status)
@@ -432,10 +389,7 @@ class Exchange:
 
     def _end(self, status: int | None) -> None:
         self._phase = DONE
-        if self.body.held:
-            self.body.release()
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self.body.close()
         if self._ticket is not None:
             self._ticket.cancel()
         if self._connection is not None:

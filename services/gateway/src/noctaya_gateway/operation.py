@@ -62,7 +62,7 @@ class Operation:
         self._cycle.more_body = not whole
         self._cycle.message_event.set()
 
-    def refuse(self, error: GatewayError) -> None:
+    def failed(self, error: GatewayError) -> None:
         """The request can't be read on."""
         self._engine.logger.info("request to an own path refused: %s", error.message)
         self.client_gone()

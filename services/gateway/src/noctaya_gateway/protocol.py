@@ -63,7 +63,7 @@ class Conversation(Protocol):
     def body_arrived(self, data: bytes, *, whole: bool) -> None:
         """Body bytes, possibly none."""
 
-    def refuse(self, error: GatewayError) -> None:
+    def failed(self, error: GatewayError) -> None:
         """The rest of the request can't be read."""
 
     def client_gone(self) -> None:
@@ -272,7 +272,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         incoming = self._incoming
         if incoming is not None and incoming is self._active:
             self._keep = False
-            incoming.refuse(error)
+            incoming.failed(error)
             return
         request = Request(b"GET", b"/", [], notable=())
         request.fault = error

@@ -1,4 +1,4 @@
-"""HTTP/1.1 response bytes; pure functions of the protocol engine."""
+"""HTTP/1.1 bytes as they go over a wire: heads and chunks; pure functions."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def render_head(status: int, reason: bytes, lines: Iterable[bytes]) -> bytes:
     else:
         top = _STATUS_LINES[status]
     return b"\r\n".join((top, *lines, b"\r\n"))
+
+
+def chunk(data: bytes, *, last: bool) -> bytes:
+    """Body bytes, possibly none, as a chunk; with `last` the end of the body after it."""
+    framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+    return framed + LAST_CHUNK if last else framed
 
 
 def last_chunk(trailers: Sequence[Header]) -> bytes:
