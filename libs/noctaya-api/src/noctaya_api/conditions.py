@@ -25,6 +25,18 @@ class ConditionType(StrEnum):
     AUTOSCALING_READY = "AutoscalingReady"
 
 
+class RuntimeConditionType(StrEnum):
+    """The condition of an InferenceRuntime."""
+
+    USABLE = "Usable"
+
+
+class RuntimeReason(StrEnum):
+    """Reasons of `Usable`; when False it can also be the step at which planning with the runtime fails."""
+
+    VALID = "Valid"
+
+
 class ConditionStatus(StrEnum):
     """Tri-state of a condition."""
 
@@ -48,6 +60,7 @@ class Reason(StrEnum):
     SCALER_NOT_READY = "ScalerNotReady"
     SCALED_OBJECT_NOT_READY = "ScaledObjectNotReady"
     SCALED_OBJECT_PAUSED = "ScaledObjectPaused"
+    HPA_NOT_READY = "HorizontalPodAutoscalerNotReady"
     FALLBACK_METRIC = "FallbackMetric"
 
 
@@ -131,6 +144,8 @@ class EventReason(StrEnum):
     """Reasons of Events that are not themselves an observation reason."""
 
     BACKEND_RECOVERED = "BackendRecovered"
+    # Not in the v0.4 alpha
+    ACTIVATED = "Activated"
 
 
 class EventAction(StrEnum):
@@ -138,3 +153,4 @@ class EventAction(StrEnum):
 
     OBSERVE_BACKEND_FAILURE = "ObserveBackendFailure"
     OBSERVE_BACKEND_RECOVERY = "ObserveBackendRecovery"
+    OBSERVE_ACTIVATION = "ObserveActivation"

@@ -160,12 +160,18 @@ class InferenceRuntimeSpec(KubeModel):
 
 
 class InferenceRuntimeStatus(KubeModel):
-    """Reserved; nothing is reported on runtimes."""
+    """What is true of the runtime now."""
 
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = Field(
+        default=None, description="The metadata.generation this status was computed from."
+    )
+    services: Annotated[Int32, Field(ge=0)] | None = Field(
+        default=None, description="How many LLMServices use the runtime."
+    )
     conditions: list[Condition] = Field(
         default_factory=list,
         exclude_if=lambda value: not value,
-        description="Reserved.",
+        description="The aspect Usable: whether services can be served by the runtime, and if not why.",
         json_schema_extra={LIST_TYPE: "map", LIST_MAP_KEYS: ["type"]},
     )
 
@@ -196,7 +202,7 @@ class InferenceRuntime(KubeModel):
     kind: Literal["InferenceRuntime"] = "InferenceRuntime"
     metadata: ObjectMeta
     spec: InferenceRuntimeSpec = Field(description="How the engine runs.")
-    status: InferenceRuntimeStatus | None = Field(default=None, description="Reserved.")
+    status: InferenceRuntimeStatus | None = Field(default=None, description="What the operator reports.")
 
     @property
     def name(self) -> str:

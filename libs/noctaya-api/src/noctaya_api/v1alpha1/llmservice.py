@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from noctaya_api.conditions import Phase
 from noctaya_api.names import MAX_LLMSERVICE_NAME_LENGTH
-from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel, ObjectMeta, Rule
+from noctaya_api.v1alpha1.base import KubeModel, ObjectMeta, Rule
 from noctaya_api.v1alpha1.core import LocalObjectReference
 from noctaya_api.v1alpha1.llmservice_scaling import Endpoint, Scaling
+from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus
 from noctaya_api.v1alpha1.scalars import Bool, Int32, NonEmpty, Quantity
 from noctaya_api.v1alpha1.vendor import Vendor
 
@@ -165,27 +165,6 @@ class LLMServiceSpec(KubeModel):
         default_factory=list,
         exclude_if=lambda value: not value,
         description="Secrets for pulling the images of every Pod of the service.",
-    )
-
-
-class LLMServiceStatus(KubeModel):
-    """What is true of the service now."""
-
-    phase: Phase | None = Field(default=None, description="Summary of the state in one word.")
-    resolved_runtime: str | None = Field(default=None, description="Name of the InferenceRuntime in use.")
-    replicas: Int32 = Field(
-        default_factory=int,
-        exclude_if=lambda value: not value,
-        description="Backend replicas that are ready.",
-    )
-    endpoint_url: str | None = Field(
-        default=None, alias="endpointURL", description="URL for OpenAI clients inside the cluster."
-    )
-    conditions: list[Condition] = Field(
-        default_factory=list,
-        exclude_if=lambda value: not value,
-        description="The aspects Ready, Degraded and AutoscalingReady, each with a reason.",
-        json_schema_extra={LIST_TYPE: "map", LIST_MAP_KEYS: ["type"]},
     )
 
 

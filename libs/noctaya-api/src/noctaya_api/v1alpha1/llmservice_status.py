@@ -1,0 +1,117 @@
+"""What the operator reports about an LLMService."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from noctaya_api.conditions import Phase
+from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel
+from noctaya_api.v1alpha1.scalars import GoDuration, Int32, Int64, Timestamp
+
+Count = Annotated[Int64, Field(ge=0)]
+
+
+class PrewarmState(StrEnum):
+    """How far the download of the weights is."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class PrewarmStatus(KubeModel):
+    """Progress of the download of the weights. What is not known is absent."""
+
+    state: PrewarmState = Field(description="How far the download is.")
+    started_at: Timestamp | None = Field(default=None, description="When the Job began.")
+    finished_at: Timestamp | None = Field(default=None, description="When it was complete or given up.")
+    bytes_done: Count | None = Field(default=None, description="Bytes that are there and verified.")
+    bytes_total: Count | None = Field(default=None, description="Bytes of the whole model.")
+    bytes_per_second: Count | None = Field(default=None, description="Recent rate.")
+    current_file: str | None = Field(default=None, description="File being downloaded.")
+    message: str | None = Field(default=None, description="Why it failed or waits.")
+
+
+class ActivationOutcome(StrEnum):
+    """How an activation stands."""
+
+    IN_PROGRESS = "InProgress"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class ActivationDurations(KubeModel):
+    """Time spent in each phase of an activation, as Go durations. A phase whose ends were not both seen is
+    absent."""
+
+    autoscaling: GoDuration | None = Field(
+        default=None, description="From the request for a replica until replicas were written."
+    )
+    scheduling: GoDuration | None = Field(default=None, description="Until a node was found.")
+    image_pull: GoDuration | None = Field(default=None, description="Until the images were there.")
+    weights: GoDuration | None = Field(
+        default=None, description="Spent waiting for weights before the engine started."
+    )
+    start: GoDuration | None = Field(default=None, description="Until the engine's process started.")
+    load: GoDuration | None = Field(default=None, description="From the start of the engine until ready.")
+    total: GoDuration | None = Field(default=None, description="From the first to the last time known.")
+
+
+class ActivationRecord(KubeModel):
+    """Timeline of one activation: how the service came from no replica to a ready one.
+
+    Times of Pods are the kubelet's and whole seconds; the others are when the operator saw them.
+    """
+
+    outcome: ActivationOutcome = Field(description="How the activation stands.")
+    pod: str | None = Field(default=None, description="Pod that the times are of.")
+    requested: Timestamp = Field(description="When a replica was asked for, as the operator saw it.")
+    replicas_written: Timestamp | None = Field(
+        default=None, description="When the autoscaler had raised the replicas."
+    )
+    scheduled: Timestamp | None = Field(default=None, description="When a node was found.")
+    images_pulled: Timestamp | None = Field(default=None, description="When the images were on the node.")
+    weights_present: Timestamp | None = Field(
+        default=None, description="When the wait for the weights was over."
+    )
+    started: Timestamp | None = Field(default=None, description="When the engine's process started.")
+    ready: Timestamp | None = Field(default=None, description="When the replica took requests.")
+    ended: Timestamp | None = Field(
+        default=None, description="When the service was back at no replicas; the next activation is a new one."
+    )
+    durations: ActivationDurations | None = Field(default=None, description="Time spent in each phase.")
+    message: str | None = Field(default=None, description="What stands in the way.")
+
+
+class LLMServiceStatus(KubeModel):
+    """What is true of the service now."""
+
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = Field(
+        default=None, description="The metadata.generation this status was computed from."
+    )
+    phase: Phase | None = Field(default=None, description="Summary of the state in one word.")
+    resolved_runtime: str | None = Field(default=None, description="Name of the InferenceRuntime in use.")
+    replicas: Int32 = Field(
+        default_factory=int,
+        exclude_if=lambda value: not value,
+        description="Backend replicas that are ready.",
+    )
+    endpoint_url: str | None = Field(
+        default=None, alias="endpointURL", description="URL for OpenAI clients inside the cluster."
+    )
+    conditions: list[Condition] = Field(
+        default_factory=list,
+        exclude_if=lambda value: not value,
+        description="The aspects Ready, Degraded and AutoscalingReady, each with a reason.",
+        json_schema_extra={LIST_TYPE: "map", LIST_MAP_KEYS: ["type"]},
+    )
+    prewarm: PrewarmStatus | None = Field(
+        default=None, description="Progress of the download of the weights, where there is one."
+    )
+    last_activation: ActivationRecord | None = Field(
+        default=None, description="Timeline of the activation that is going on, or of the last one."
+    )
