@@ -220,11 +220,13 @@ class GatewaySettings(BaseSettings):
         found = []
         if self.heartbeats and self.heartbeat_interval >= self.activation_timeout:
             found.append(
-                f"{names.ENV_HEARTBEAT_INTERVAL} is not below {names.ENV_ACTIVATION_TIMEOUT}: no heartbeat is sent"
+                f"{names.ENV_HEARTBEAT_INTERVAL} is not below {names.ENV_ACTIVATION_TIMEOUT}: "
+                "no heartbeat is sent"
             )
         if self.max_buffered_bytes < self.max_body_bytes:
             found.append(
-                f"{names.ENV_MAX_BUFFERED_BYTES} is below {names.ENV_MAX_BODY_BYTES}: large cold bodies are refused"
+                f"{names.ENV_MAX_BUFFERED_BYTES} is below {names.ENV_MAX_BODY_BYTES}: "
+                "large cold bodies are refused"
             )
         return found
 
