@@ -176,7 +176,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_asked_in_a_hot_loop
     rig = Rig()
 
     async def ends_at_once(*arguments: object) -> AsyncIterator[bytes]:
-        for nothing in ():
+        for nothing in list[bytes]():
             yield nothing
 
     async with rig.running():

@@ -149,7 +149,10 @@ class KubeconfigAccess:
         except AccessError as error:
             log.warning("credential can't be renewed: %s", error)
             return False
-        self.configuration = fresh
+        if fresh.cert_file or _connection_settings(fresh) != _connection_settings(self.configuration):
+            self.configuration = fresh
+        else:
+            self.configuration.api_key = fresh.api_key
         return True
 
     async def _read(self) -> Configuration:
@@ -167,6 +170,18 @@ class KubeconfigAccess:
         if exec_wanted and not (configuration.api_key.get("BearerToken") or configuration.cert_file):
             raise AccessError(f"kubeconfig {self._files}: the exec plugin gave no credential")
         return configuration
+
+
+def _connection_settings(configuration: Configuration) -> tuple[object, ...]:
+    """What connections are made with, besides client certificates: these may change inside their files."""
+    return (
+        configuration.host,
+        configuration.ssl_ca_cert,
+        configuration.verify_ssl,
+        configuration.tls_server_name,
+        configuration.proxy,
+        configuration.cert_file,
+    )
 
 
 def _exists(files: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from noctaya_operator.kube.errors import ApiError
@@ -167,7 +169,7 @@ class QueueMetrics:
         self._unfinished = metrics.unfinished.labels(name, name)
         self._longest = metrics.longest.labels(name, name)
 
-    def attach(self, queue: WorkQueue[object]) -> None:
+    def attach(self, queue: WorkQueue[Any]) -> None:
         """Read depth and work in progress from the queue at every scrape."""
         self._depth.set_function(lambda: float(len(queue)))
         self._unfinished.set_function(lambda: sum(queue.in_work()))

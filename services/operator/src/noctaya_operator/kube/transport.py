@@ -148,8 +148,9 @@ class HttpTransport:
         self, call: Call, limits: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
+            authorization = self._access.authorization()
             response = await self._send(call, limits)
-            if response.status == 401 and await self._renew():
+            if response.status == 401 and await self._renew(authorization):
                 response.close()
                 response = await self._send(call, limits)
             try:
@@ -201,16 +202,18 @@ class HttpTransport:
             self._rest = _Session(configuration)
         return self._rest
 
-    async def _renew(self) -> bool:
+    async def _renew(self, refused: str | None) -> bool:
         clock = asyncio.get_running_loop().time
-        asked = clock()
         async with self._renewing:
-            if self._renewed_at >= asked:
+            if self._access.authorization() != refused:
                 return True
             if clock() - self._renewed_at < RENEW_INTERVAL:
                 return False
             renewed = await self._access.renew()
             self._renewed_at = clock()
+            # Streams of the session before may go on; those of earlier ones have had their time.
+            while len(self._retired) > 1:
+                await _close(self._retired.pop(0))
             return renewed
 
 
