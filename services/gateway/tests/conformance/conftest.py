@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from .harness.backend import FakeBackend
 from .harness.rig import Rig, Rigs, start_rig
 
 # looptime's plugin would otherwise leave a loop of its own unclosed.
@@ -22,6 +23,7 @@ ENGINES = ("asgi", "protocol")
 
 Start = Callable[..., Awaitable[Rig]]
 Lend = Callable[..., Awaitable[Rig]]
+Backends = Callable[..., FakeBackend]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,6 +67,20 @@ async def rigs() -> AsyncIterator[Rigs]:
     kept = Rigs()
     yield kept
     await kept.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def backends() -> AsyncIterator[Callable[..., FakeBackend]]:
+    """Further backends of a test: `second = backends(healthy=False)`, not started yet."""
+    made: list[FakeBackend] = []
+
+    def make(*, healthy: bool = True) -> FakeBackend:
+        made.append(FakeBackend(healthy=healthy))
+        return made[-1]
+
+    yield make
+    for backend in made:
+        await backend.stop()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

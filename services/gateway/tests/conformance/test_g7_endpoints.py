@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
 
-from .conftest import Start
+from .conftest import Backends, Start
 from .harness.backend import Call, FakeBackend, hold
 from .harness.client import Client, connected, open_client
 from .harness.process import eventually
 from .harness.rig import Rig
 
 
-@asynccontextmanager
 async def two_backends(
-    start: Start, *, healthy: bool = True, **env: str
-) -> AsyncIterator[tuple[Rig, FakeBackend]]:
+    start: Start, backends: Backends, *, healthy: bool = True, **env: str
+) -> tuple[Rig, FakeBackend]:
     """A rig whose gateway knows its own backend and one more."""
-    second = FakeBackend(healthy=healthy)
-    await second.start()
-    first = FakeBackend()
+    first, second = backends(), backends(healthy=healthy)
     await first.start()
+    await second.start()
     rig = await start(
         healthy=False,
         NOCTAYA_BACKEND_URL="http://tiny-backend.ns.svc:8000",
@@ -36,10 +32,7 @@ async def two_backends(
     first.set_healthy(healthy)
     if healthy:
         await eventually(lambda: ready_endpoints(rig, 2))
-    try:
-        yield rig, second
-    finally:
-        await second.stop()
+    return rig, second
 
 
 async def ready_endpoints(rig: Rig, count: int) -> bool:
@@ -54,81 +47,87 @@ async def opened(rig: Rig, count: int) -> list[Client]:
     return clients
 
 
-async def test_g7_requests_spread_by_least_in_flight(start: Start) -> None:
-    async with two_backends(start) as (rig, second):
-        rig.backend.script = second.script = hold
-        clients = await opened(rig, 10)
-        await rig.backend.call(5)
-        await second.call(5)
-        for client in clients:
-            client.leave()
+async def test_g7_requests_spread_by_least_in_flight(start: Start, backends: Backends) -> None:
+    rig, second = await two_backends(start, backends)
+    rig.backend.script = second.script = hold
+    clients = await opened(rig, 10)
+    await rig.backend.call(5)
+    await second.call(5)
+    for client in clients:
+        client.leave()
 
 
-async def test_g7_a_busy_endpoint_gets_no_more_until_the_other_is_as_busy(start: Start) -> None:
-    async with two_backends(start) as (rig, second):
-        rig.backend.script = hold
-        second.script = answer_and_hold_none
-        clients = await opened(rig, 6)
-        await asyncio.sleep(0.1)
-        assert len(rig.backend.calls) == 1
-        assert len(second.calls) == 5
-        for client in clients:
-            client.leave()
+async def test_g7_a_busy_endpoint_gets_no_more_until_the_other_is_as_busy(
+    start: Start, backends: Backends
+) -> None:
+    rig, second = await two_backends(start, backends)
+    rig.backend.script = hold
+    second.script = answer_and_hold_none
+    clients = await opened(rig, 6)
+    await asyncio.sleep(0.1)
+    assert len(rig.backend.calls) == 1
+    assert len(second.calls) == 5
+    for client in clients:
+        client.leave()
 
 
 async def answer_and_hold_none(call: Call) -> None:
     call.reply()
 
 
-async def test_g7_only_ready_endpoints_are_used_and_a_new_one_joins(start: Start) -> None:
-    async with two_backends(start) as (rig, second):
-        second.set_healthy(False)
-        await eventually(lambda: ready_endpoints(rig, 1))
-        for _ in range(6):
-            assert (await rig.gateway.ask()).status == 200
-        assert second.calls == []
-        second.set_healthy(True)
-        await eventually(lambda: ready_endpoints(rig, 2))
-        for _ in range(6):
-            assert (await rig.gateway.ask()).status == 200
-        assert len(second.calls) >= 2
+async def test_g7_only_ready_endpoints_are_used_and_a_new_one_joins(start: Start, backends: Backends) -> None:
+    rig, second = await two_backends(start, backends)
+    second.set_healthy(False)
+    await eventually(lambda: ready_endpoints(rig, 1))
+    for _ in range(6):
+        assert (await rig.gateway.ask()).status == 200
+    assert second.calls == []
+    second.set_healthy(True)
+    await eventually(lambda: ready_endpoints(rig, 2))
+    for _ in range(6):
+        assert (await rig.gateway.ask()).status == 200
+    assert len(second.calls) >= 2
 
 
-async def test_g7_an_endpoint_that_left_gets_nothing_but_its_streams_go_on(start: Start) -> None:
-    async with two_backends(start) as (rig, second):
-        rig.backend.script = second.script = hold
-        clients = await opened(rig, 2)
-        call = await second.call()
-        await rig.backend.call()
-        second.set_healthy(False)
-        await eventually(lambda: ready_endpoints(rig, 1))
-        rig.backend.script = answer_and_hold_none
-        for _ in range(6):
-            assert (await rig.gateway.ask()).status == 200
-        assert len(second.calls) == 1
-        call.reply(b"late")
-        replies = await asyncio.gather(*(first_reply(client) for client in clients), return_exceptions=True)
-        assert b"late" in replies
-        for client in clients:
-            client.leave()
+async def test_g7_an_endpoint_that_left_gets_nothing_but_its_streams_go_on(
+    start: Start, backends: Backends
+) -> None:
+    rig, second = await two_backends(start, backends)
+    rig.backend.script = second.script = hold
+    clients = await opened(rig, 2)
+    call = await second.call()
+    await rig.backend.call()
+    second.set_healthy(False)
+    await eventually(lambda: ready_endpoints(rig, 1))
+    rig.backend.script = answer_and_hold_none
+    for _ in range(6):
+        assert (await rig.gateway.ask()).status == 200
+    assert len(second.calls) == 1
+    call.reply(b"late")
+    replies = await asyncio.gather(*(first_reply(client) for client in clients), return_exceptions=True)
+    assert b"late" in replies
+    for client in clients:
+        client.leave()
 
 
 async def first_reply(client: Client) -> bytes:
     return (await client.reply(within=2)).data
 
 
-async def test_g7_a_killed_endpoint_costs_no_request_that_can_go_elsewhere(start: Start) -> None:
+async def test_g7_a_killed_endpoint_costs_no_request_that_can_go_elsewhere(
+    start: Start, backends: Backends
+) -> None:
     """Refused before the prober has noticed: nothing was sent, so another address may be used."""
-    async with two_backends(start, NOCTAYA_PROBE_INTERVAL="30s", NOCTAYA_PROBE_FALL="10") as (rig, second):
-        for _ in range(4):
-            assert (await rig.gateway.ask()).status == 200
-        await second.stop()
-        statuses = [(await rig.gateway.ask()).status for _ in range(10)]
-        assert statuses == [200] * 10
+    rig, second = await two_backends(start, backends, NOCTAYA_PROBE_INTERVAL="30s", NOCTAYA_PROBE_FALL="10")
+    for _ in range(4):
+        assert (await rig.gateway.ask()).status == 200
+    await second.stop()
+    statuses = [(await rig.gateway.ask()).status for _ in range(10)]
+    assert statuses == [200] * 10
 
 
-async def test_g7_dns_of_a_headless_service_is_resolved(start: Start) -> None:
-    backend = FakeBackend()
+async def test_g7_dns_of_a_headless_service_is_resolved(start: Start, backends: Backends) -> None:
+    backend = backends()
     await backend.start()
     rig = await start(
         healthy=False,
@@ -138,7 +137,6 @@ async def test_g7_dns_of_a_headless_service_is_resolved(start: Start) -> None:
     await eventually(rig.gateway.backend_ready)
     assert (await rig.gateway.ask()).status == 200
     assert len(backend.calls) == 1
-    await backend.stop()
 
 
 async def test_g7_a_name_that_does_not_resolve_is_cold_not_fatal(start: Start) -> None:
@@ -194,18 +192,18 @@ async def test_g7_newcomers_do_not_overtake_the_queue(start: Start) -> None:
         client.leave()
 
 
-async def test_g7_a_queue_is_released_over_all_ready_endpoints(start: Start) -> None:
-    async with two_backends(start, healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="60s") as (rig, second):
-        rig.backend.script = second.script = hold
-        clients = [await open_client(rig.gateway.port) for _ in range(8)]
-        for client in clients:
-            client.request()
-        await eventually(lambda: admitted(rig, 8))
-        rig.backend.set_healthy(True)
-        await rig.backend.call(4)
-        second.set_healthy(True)
-        await eventually(lambda: ready_endpoints(rig, 2))
-        more = await opened(rig, 4)
-        await second.call(4)
-        for client in [*clients, *more]:
-            client.leave()
+async def test_g7_a_queue_is_released_over_all_ready_endpoints(start: Start, backends: Backends) -> None:
+    rig, second = await two_backends(start, backends, healthy=False, NOCTAYA_ACTIVATION_TIMEOUT="60s")
+    rig.backend.script = second.script = hold
+    clients = [await open_client(rig.gateway.port) for _ in range(8)]
+    for client in clients:
+        client.request()
+    await eventually(lambda: admitted(rig, 8))
+    rig.backend.set_healthy(True)
+    await rig.backend.call(4)
+    second.set_healthy(True)
+    await eventually(lambda: ready_endpoints(rig, 2))
+    more = await opened(rig, 4)
+    await second.call(4)
+    for client in [*clients, *more]:
+        client.leave()

@@ -9,8 +9,7 @@ import grpc
 import pytest
 import trustme
 
-from .conftest import ONE_ENGINE, Start
-from .harness.backend import FakeBackend
+from .conftest import ONE_ENGINE, Backends, Start
 from .harness.client import STREAM_BODY
 from .harness.keda import Keda
 from .harness.process import eventually
@@ -22,10 +21,12 @@ def server_context(authority: trustme.CA, name: str) -> ssl.SSLContext:
     return context
 
 
-async def test_https_backend_is_verified_probed_and_proxied(start: Start, tmp_path: Path) -> None:
+async def test_https_backend_is_verified_probed_and_proxied(
+    start: Start, backends: Backends, tmp_path: Path
+) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    backend = FakeBackend()
+    backend = backends()
     await backend.start(tls=server_context(authority, "localhost"))
     rig = await start(
         healthy=False,
@@ -37,16 +38,15 @@ async def test_https_backend_is_verified_probed_and_proxied(start: Start, tmp_pa
         assert (await rig.gateway.ask()).status == 200
     assert (await rig.gateway.ask(body=STREAM_BODY)).status == 200
     assert len({id(call.wire) for call in backend.calls}) == 1
-    await backend.stop()
 
 
 @pytest.mark.parametrize("fault", ["unknown authority", "other name"])
 async def test_https_backend_that_cannot_be_verified_is_never_ready(
-    start: Start, tmp_path: Path, fault: str
+    start: Start, backends: Backends, tmp_path: Path, fault: str
 ) -> None:
     known, unknown = trustme.CA(), trustme.CA()
     known.cert_pem.write_to_path(tmp_path / "ca.pem")
-    backend = FakeBackend()
+    backend = backends()
     issuer, name = (unknown, "localhost") if fault == "unknown authority" else (known, "other.example")
     await backend.start(tls=server_context(issuer, name))
     rig = await start(
@@ -58,7 +58,6 @@ async def test_https_backend_that_cannot_be_verified_is_never_ready(
     assert (await rig.gateway.ask()).status == 503
     assert not await rig.gateway.backend_ready()
     assert backend.calls == []
-    await backend.stop()
 
 
 @ONE_ENGINE
