@@ -1,4 +1,4 @@
-"""Services, runtimes and plans for tests of planning and rendering: small by default, changed by overrides."""
+"""Services, runtimes and plans for tests of planning and rendering: small, changed by overrides."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def with_defaults(template: Mapping[str, Any]) -> Object:
         if kind in pod:
             pod[kind] = [_container(container) for container in pod[kind]]
     pod["volumes"] = [_volume(volume) for volume in pod.get("volumes", ())]
-    filled["spec"] = pod
-    return _pruned(filled)
+    pruned: Object = _pruned({**filled, "spec": pod})
+    return pruned
 
 
 def _container(container: Mapping[str, Any]) -> Object:

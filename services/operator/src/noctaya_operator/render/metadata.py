@@ -63,7 +63,7 @@ def manifest(
     spec: Mapping[str, Any],
     annotations: Mapping[str, str] | None = None,
 ) -> Object:
-    """One complete object with a spec. Its parts are copied: nothing is shared, not even within the object."""
+    """One complete object with a spec. Its parts are copied, so that nothing is shared."""
     return {**frame(ref, labels=labels, annotations=annotations), "spec": _copied(spec)}
 
 

@@ -51,7 +51,7 @@ def progress_deadline(runtime: InferenceRuntime) -> int:
         return BEFORE_START + PERIOD * STARTUP_FAILURES
     # Kubernetes reads zero as absent.
     loading = (probe.period_seconds or PERIOD) * (probe.failure_threshold or FAILURES)
-    return min(BEFORE_START + (probe.initial_delay_seconds or 0) + loading, MAX_INT32)
+    return max(BEFORE_START, min(BEFORE_START + (probe.initial_delay_seconds or 0) + loading, MAX_INT32))
 
 
 def health_path(runtime: InferenceRuntime) -> str:
