@@ -1,5 +1,6 @@
 """Each wheel, built and installed alone, starts with only what it declares and drags no foreign weight in."""
 
+import json
 import os
 import re
 import signal
@@ -111,7 +112,8 @@ def test_the_gateway_serves_and_leaves_cleanly(wheels: Path, tmp_path: Path) -> 
     process = subprocess.Popen([venv / "bin/noctaya-gateway"], env=env, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
-        port = next(int(found[1]) for line in process.stderr if (found := re.search(r'"port": ?(\d+)', line)))
+        lines = (json.loads(line) for line in process.stderr)
+        port = next(line["port"] for line in lines if line.get("listener") == "http")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
             assert answer.status == 200
         process.send_signal(signal.SIGTERM)
