@@ -100,7 +100,7 @@ class User:
             if text:
                 yield Piece(time.monotonic(), text)
 
-    def burst(self, count: int, *, tokens: int = 32) -> Burst:
+    def burst(self, count: int, *, tokens: int = 16) -> Burst:
         """Send `count` requests at the same time."""
         with ThreadPoolExecutor(count) as pool:
             outcomes = list(pool.map(lambda number: self._ask_once(number, tokens), range(count)))
