@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 ONE_ENGINE = pytest.mark.parametrize("engine", ["protocol"], indirect=True)
-"""For tests of what both engines share: settings, prober, reporter, ExternalScaler."""
+"""For what both engines share (settings, prober, reporter, ExternalScaler), or what ASGI can't express."""
 
 
 RIGS = pytest.StashKey[list[Rig]]()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import COLD, Lend
+from .conftest import COLD, ONE_ENGINE, Lend
 from .harness.backend import JSON_REPLY, SSE_PIECES, Call
 from .harness.client import STREAM_BODY, Client, connected, open_client
 from .harness.events import HEARTBEAT, split_heartbeats
@@ -148,6 +148,7 @@ async def test_g1_a_service_can_switch_heartbeats_off(lend: Lend) -> None:
     client.leave()
 
 
+@ONE_ENGINE
 async def test_g1_http_1_0_client_gets_heartbeats_without_chunks(cold: Rig) -> None:
     client = await held_stream(cold, version=b"HTTP/1.0")
     head = await client.head()
@@ -155,6 +156,18 @@ async def test_g1_http_1_0_client_gets_heartbeats_without_chunks(cold: Rig) -> N
     assert not head.chunked
     assert await client.wire.exactly(2 * len(HEARTBEAT)) == HEARTBEAT * 2
     cold.backend.set_healthy(True)
+    assert split_heartbeats(await client.wire.to_end())[1] == SSE
+    client.leave()
+
+
+async def test_g1_http_1_0_client_gets_the_whole_stream_without_chunks(cold: Rig) -> None:
+    """On the ASGI engine in one piece: its server knows no other way to answer HTTP/1.0 without a length."""
+    client = await held_stream(cold, version=b"HTTP/1.0")
+    await asyncio.sleep(0.6)
+    cold.backend.set_healthy(True)
+    head = await client.head()
+    assert head.status == 200
+    assert not head.chunked
     assert split_heartbeats(await client.wire.to_end())[1] == SSE
     client.leave()
 
