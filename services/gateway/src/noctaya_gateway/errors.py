@@ -47,7 +47,10 @@ class HeadTooLarge(GatewayError):
     status, code, type = 431, "request_head_too_large", INVALID_REQUEST
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The request head is larger than the {limit} bytes this gateway accepts.")
+        super().__init__(
+            f"The request head is larger than the {limit} bytes this gateway accepts.",
+            headers=((b"connection", b"close"),),
+        )
 
 
 class Unauthorized(GatewayError):

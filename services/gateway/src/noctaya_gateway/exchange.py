@@ -127,7 +127,7 @@ class Exchange:
             return
         if not whole:
             path = self._path
-            body.expire_after(path.body_timeout, loop=path.loop, call=self._body_overdue)
+            body.expire_after(path.body_timeout, loop=path.loop, call=lambda: self.failed(BodyTimeout()))
         if phase == FORWARDING:
             self._send_more(data)
         elif phase == BODY:
@@ -135,9 +135,6 @@ class Exchange:
                 self._admit()
         elif not whole and phase == CONNECTING:
             body.pause(self._client)
-
-    def _body_overdue(self) -> None:
-        self.failed(BodyTimeout())
 
     def client_gone(self) -> None:
         """The client left: whatever goes on for it ends now."""

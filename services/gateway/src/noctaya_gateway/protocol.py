@@ -24,13 +24,12 @@ from noctaya_api.process.head_timeout import HeadTimeout
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
-from noctaya_gateway.client import UNKNOWN, Header
 from noctaya_gateway.datapath import DataPath
 from noctaya_gateway.departure import PausableReading
 from noctaya_gateway.errors import BadRequest, GatewayError, HeadTooLarge
 from noctaya_gateway.operation import Operation
 from noctaya_gateway.request import Request
-from noctaya_gateway.wire import CONTINUE, last_chunk, render_head
+from noctaya_gateway.writer import ResponseWriter
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +47,9 @@ LINGER = 2.0
 """Seconds for which input is still read and dropped after a response that came before the request's end.
 Closing earlier would reset the connection, and the client would never see the response."""
 
-_BIG = 16 * 1024
-"""Bytes from which a copy costs more than a second buffer for the kernel."""
+
+_VERSIONS = frozenset(("1.1", "1.0"))
+_CLOSE = ((b"connection", b"close"),)
 
 
 class Conversation(Protocol):
@@ -77,7 +77,7 @@ class Conversation(Protocol):
 
 
 class ModelProtocol(HeadTimeout, HttpToolsProtocol):
-    """One client connection; is the `Client` of the exchange that is being answered."""
+    """One client connection; see the module."""
 
     path: DataPath
     on_message_begin = None  # type: ignore[assignment]  # the parser then saves itself the call
@@ -97,10 +97,9 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         self._ending = False
         self._dropping = False
         self._head_bytes = 0
-        self._pending = b""
-        self._chunked = False
-        self._keep = True
         self._peer = b""
+        self._gate = self.path.gate
+        self._writer: ResponseWriter = None  # type: ignore[assignment]  # set by connection_made
 
     # asyncio.Protocol
 
@@ -108,6 +107,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         """The transport is there."""
         self.head_age = 0
         self.transport = transport  # type: ignore[assignment]
+        self._writer = ResponseWriter(self)
         self.connections.add(self)
         self.server = get_local_addr(self.transport)
         self.client = get_remote_addr(self.transport)
@@ -176,17 +176,16 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             peer=self._peer,
             notable=path.notable,
         )
-        if not parser.should_keep_alive():
-            request.keep_alive = False
-        elif version != "1.1":
-            request.keep_alive = True
-            if version != "1.0":
-                request.fault = BadRequest("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        if version not in _VERSIONS:
+            request.refuse("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        request.keep_alive = parser.should_keep_alive()
         if self._incoming is not None:
             self._queue.append((self._incoming, self._parts, True))
         self._parts = []
         self._whole = False
-        self._incoming = Operation(self, request) if path.is_operation(target) else path.open(self, request)
+        self._incoming = (
+            Operation(self, request) if path.is_operation(target) else path.open(self._writer, request)
+        )
 
     def on_body(self, body: bytes) -> None:
         """Parser callback."""
@@ -211,7 +210,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             self.transport.abort()
             return
         except httptools.HttpParserError as error:
-            self._malformed(BadRequest(f"The request is not valid HTTP: {error}."))
+            self._malformed(BadRequest(f"The request is not valid HTTP: {error}.", headers=_CLOSE))
             return
         if self._incoming is None and self._active is None:
             self._head_bytes += len(data)
@@ -238,7 +237,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             begins = self._active is None
             if begins:
                 self._active = conversation
-                self._keep = conversation.request.keep_alive
+                self._writer.turn(conversation.request)
                 self.head_age = None
                 self._head_bytes = 0
                 conversation.begin()
@@ -270,16 +269,19 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
 
     def _malformed(self, error: GatewayError) -> None:
         incoming = self._incoming
-        if incoming is not None and incoming is self._active:
-            self._keep = False
-            incoming.failed(error)
+        if incoming is not None and not self._whole:
+            if incoming is self._active:
+                incoming.failed(error)
+                return
+            incoming.request.fault = error
+            self._whole = True
+            self._advance()
             return
         request = Request(b"GET", b"/", [], notable=())
         request.fault = error
-        request.keep_alive = False
         if incoming is not None:
-            self._queue.append((incoming, self._parts, self._whole))
-        self._incoming, self._parts, self._whole = self.path.open(self, request), [], True
+            self._queue.append((incoming, self._parts, True))
+        self._incoming, self._parts, self._whole = self.path.open(self._writer, request), [], True
         self._advance()
 
     def _upgrade(self, rest: bytes) -> None:
@@ -288,8 +290,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         request = incoming.request
         wanted = b"".join(value for name, value in request.headers if name.lower() == b"upgrade")
         if request.method == b"CONNECT" or self._active is not None or self._queue:
-            request.fault = BadRequest("The connection can't be turned into a tunnel.")
-            request.keep_alive = False
+            request.refuse("The connection can't be turned into a tunnel.")
         elif wanted.strip().lower() == b"websocket" and self.ws_protocol_class is not None:
             self._hand_over(request, rest)
             return
@@ -314,95 +315,44 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         self._feed(_request_bytes(request, without=(b"connection", b"upgrade", b"http2-settings")) + rest)
 
-    # Client
+    # What the writer and the operations need
 
-    def send_continue(self) -> None:
-        """See Client."""
-        if not self._parts:
-            self.transport.write(CONTINUE)
+    @property
+    def body_began(self) -> bool:
+        """True when body bytes of the active request came already."""
+        return bool(self._parts)
 
-    def send_interim(self, status: int, reason: bytes, lines: list[bytes]) -> None:
-        """See Client."""
-        if self._active is not None and self._active.request.http11:
-            self.transport.write(render_head(status, reason, lines))
+    @property
+    def closes_next(self) -> bool:
+        """True when the connection can't go on after the active response."""
+        return self._ending or self._gate.draining or (self._incoming is self._active and not self._whole)
 
-    def send_head(
-        self, status: int, reason: bytes, lines: list[bytes], length: int, *, close: bool = False
-    ) -> None:
-        """See Client."""
-        active = self._active
-        if active is None:
-            return
-        http11 = active.request.http11
-        incomplete = self._incoming is active and not self._whole
-        if close or self._ending or incomplete or self.path.gate.draining:
-            self._keep = False
-        self._chunked = length == UNKNOWN and http11 and status != 101
-        if self._chunked:
-            lines.append(b"Transfer-Encoding: chunked")
-        elif length == UNKNOWN:
-            self._keep = False
-        if not self._keep:
-            if status != 101:
-                lines.append(b"Connection: close")
-        elif not http11:
-            lines.append(b"Connection: keep-alive")
-        self._pending = render_head(status, reason, lines)
-
-    def send_body(self, data: bytes) -> None:
-        """See Client."""
-        head, self._pending = self._pending, b""
-        if len(data) >= _BIG:
-            if self._chunked:
-                self.transport.writelines((head + b"%x\r\n" % len(data), data, b"\r\n"))
-            else:
-                self.transport.writelines((head, data) if head else (data,))
-        elif self._chunked:
-            self.transport.write(b"%b%x\r\n%b\r\n" % (head, len(data), data))
-        else:
-            self.transport.write(head + data if head else data)
-
-    def flush(self) -> None:
-        """See Client."""
-        if self._pending:
-            head, self._pending = self._pending, b""
-            self.transport.write(head)
-
-    def finish(self, trailers: Sequence[Header] = (), *, close: bool = False) -> None:
-        """See Client."""
-        if self._chunked:
-            self._chunked = False
-            self.transport.write(self._pending + last_chunk(trailers))
-            self._pending = b""
-        else:
-            self.flush()
+    def answered(self, *, keep: bool) -> None:
+        """The active response is complete; with `keep` the connection goes on."""
         active, self._active = self._active, None
         if active is not None and self._incoming is active and not self._whole:
             self._linger()
-        elif close or not self._keep:
-            self._dropping = True
-            self.transport.close()
+        elif not keep:
+            self._close()
         else:
             self._settle()
 
     def abort(self) -> None:
-        """See Client."""
+        """Cut the connection."""
         self._active = None
         self._dropping = True
         self.transport.abort()
 
     def pause_reading(self) -> None:
-        """See Client."""
+        """Read no more for now, but notice when the client leaves."""
         if self._reading is None:
             self._reading = PausableReading(self.loop, self.transport)
         self._reading.pause()
 
     def resume_reading(self) -> None:
-        """See Client."""
+        """Undo `pause_reading`."""
         if self._reading is not None:
             self._reading.resume()
-
-    # Between requests
 
     def run_cycle(self, cycle: RequestResponseCycle) -> None:
         """Start uvicorn's cycle of an operation."""
@@ -422,10 +372,13 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         self.head_age = IDLE_AGE
         self.server_state.total_requests += 1
         if self._ending:
-            self._dropping = True
-            self.transport.close()
+            self._close()
         elif not self._advancing and (self._queue or self._incoming is not None or self._backlog):
             self._advance()
+
+    def _close(self) -> None:
+        self._dropping = True
+        self.transport.close()
 
     def _linger(self) -> None:
         self._dropping = True

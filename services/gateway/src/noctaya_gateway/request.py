@@ -142,7 +142,7 @@ class Request:
             self.request_id = new_request_id()
             passing.append(b"x-request-id: " + self.request_id)
         if hosts != 1 and (http11 or hosts > 1):
-            self.fault = BadRequest("The request needs exactly one Host header.")
+            self.refuse("The request needs exactly one Host header.")
         if target[:1] != b"/":
             self._reduce_target()
 
@@ -150,6 +150,10 @@ class Request:
     def has_body(self) -> bool:
         """True when body bytes are to come."""
         return self.chunked or self.content_length > 0
+
+    def refuse(self, why: str) -> None:
+        """The request can't be served; what follows it on the connection is not to be trusted either."""
+        self.fault = BadRequest(why, headers=((b"connection", b"close"),))
 
     def _note(self, name: bytes, value: bytes) -> bool:
         """Learn from a notable header; True when it is passed on."""
@@ -168,7 +172,7 @@ class Request:
             self.connection += tuple(token.strip().lower() for token in value.split(b","))
         elif name == b"transfer-encoding":
             if value.strip().lower() != b"chunked" or self.chunked or not self.http11:
-                self.fault = BadRequest("The only Transfer-Encoding understood is a single chunked.")
+                self.refuse("The only Transfer-Encoding understood is a single chunked.")
             self.chunked = True
         elif name == b"te":
             self.trailers = self.trailers or b"trailers" in value.lower()
@@ -176,7 +180,7 @@ class Request:
 
     def _note_length(self, value: bytes) -> None:
         if not value.isdigit() or self.content_length >= 0:
-            self.fault = BadRequest("The Content-Length is not one number.")
+            self.refuse("The Content-Length is not one number.")
         else:
             self.content_length = int(value)
 
@@ -194,4 +198,4 @@ class Request:
             path = rest[end:]
             self.target = path if path[:1] == b"/" else b"/" + path
         elif not (self.target == b"*" and self.method == b"OPTIONS"):
-            self.fault = BadRequest("The request target must be a path.")
+            self.refuse("The request target must be a path.")
