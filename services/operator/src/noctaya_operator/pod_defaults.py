@@ -88,8 +88,9 @@ def _volume(volume: Mapping[str, Any]) -> Object:
     filled = deepcopy(dict(volume))
     if "hostPath" in filled:
         filled["hostPath"].setdefault("type", "")
-    if "secret" in filled:
-        filled["secret"].setdefault("defaultMode", 0o644)
+    for kind in ("secret", "configMap", "downwardAPI"):
+        if kind in filled:
+            filled[kind].setdefault("defaultMode", 0o644)
     return filled
 
 
