@@ -96,7 +96,7 @@ def test_the_gateway_is_told_what_the_manifest_says(tmp_path: Path) -> None:
     assert plan.command == ("/bin/noctaya-gateway",)
     assert plan.grace == 40
     assert plan.process_environment(port=8080, base={}) == {
-        "NOCTAYA_BACKEND_URL": "http://127.0.0.1:1",
+        "NOCTAYA_BACKEND_URL": "http://localhost",
         "NOCTAYA_BACKEND_ENDPOINTS": (tmp_path / "tiny.endpoints").as_uri(),
         "NOCTAYA_LISTEN_ADDR": "[::1]:8080",
         "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:9999",

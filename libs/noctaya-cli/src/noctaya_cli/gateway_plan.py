@@ -17,8 +17,8 @@ from noctaya_cli.probes import HttpGet, Probe, Probes
 PROGRAM = "noctaya-gateway"
 EXIT_ALLOWANCE = 10.0
 """Seconds the gateway gets beyond its own drain budget before it is killed."""
-UNUSED_BACKEND = "http://127.0.0.1:1"
-"""The required backend URL; nothing listens there, the addresses come from the endpoints file."""
+BACKEND = "http://localhost"
+"""The required backend URL: scheme and Host header of probes. The addresses come from the endpoints file."""
 
 
 class GatewayMissing(Exception):
@@ -51,7 +51,7 @@ def plan_gateway(
     host, port = listen
     drain = endpoint.drain_timeout
     environment = {
-        names.ENV_BACKEND_URL: UNUSED_BACKEND,
+        names.ENV_BACKEND_URL: BACKEND,
         names.ENV_BACKEND_ENDPOINTS: endpoints_file.as_uri(),
         names.ENV_LISTEN_ADDR: f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
         names.ENV_SCALER_LISTEN_ADDR: f"127.0.0.1:{scaler_port}",

@@ -112,6 +112,7 @@ async def show_and_run(
         )
     else:
         view = PlainLines(sys.stdout, timelines=timelines)
+        view.line("noctaya", f"logs in {directory}")
     events.subscribe(view)
     background: list[asyncio.Task[None]] = []
     if isinstance(view, LiveView):
