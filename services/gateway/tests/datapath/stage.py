@@ -130,6 +130,7 @@ class Stage:
         cors: tuple[str, ...] = (),
         tls: Any = None,
         server_hostname: str | None = None,
+        idle_seconds: float = 4.0,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.balancer = Balancer()
@@ -163,7 +164,7 @@ class Stage:
             reject_cold=reject_cold,
             heartbeats=True,
         )
-        self.pool = UpstreamPool(tls=tls, server_hostname=server_hostname)
+        self.pool = UpstreamPool(tls=tls, server_hostname=server_hostname, idle_seconds=idle_seconds)
         self.budget = BufferBudget(budget)
         self.path = DataPath(
             gate=self.gate,
