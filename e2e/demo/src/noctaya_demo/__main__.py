@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+from openai import OpenAIError
 from rich.console import Console
 
 from noctaya_demo.stack import StackFailed
@@ -30,8 +31,8 @@ def main() -> int:
     console.print("\n  [bold]Noctaya[/bold]: a language model asleep, woken by a request, gone when idle\n")
     try:
         tell(console, manifests=options.manifests, port=options.port, keep=options.keep)
-    except (StepFailed, StackFailed, WeightsUnavailable) as error:
-        console.print(f"\n  The demo stopped: {error}\n", style="red", markup=False)
+    except (StepFailed, StackFailed, WeightsUnavailable, OpenAIError):
+        console.print("\n  The demo stopped here; everything is shut down.\n", style="red")
         return 1
     except KeyboardInterrupt:
         console.print("\n  Interrupted; everything is stopped.\n")
