@@ -2,8 +2,8 @@
 
 What this version adds to the Pods of an engine - security contexts, the node of the claim, the agent instead
 of a script that waits for the weights - is not worth the minutes that a running model would need to load
-again. So a template that differs from the alpha's in nothing else is kept as it runs, and the additions come
-with the next change that restarts the Pods anyway.
+again. So a template that differs from the alpha's in nothing else is kept as long as Pods of it run; the
+additions come at zero replicas, or with a change that restarts the Pods anyway.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ def keep_running_template(desired: Object, live: Mapping[str, Any] | None) -> Ob
     `live` is the backend's Deployment as it is, None when there is none.
     """
     template = _template_of(live)
-    if template is None or "securityContext" in _trimmed(template):
+    if live is None or template is None or not _runs(live) or "securityContext" in _trimmed(template):
         return desired
     kept = _as_the_alpha_would(desired["spec"]["template"], template)
     if with_defaults(kept) != with_defaults(_without_foreign_metadata(template, kept)):
         return desired
     return {**desired, "spec": {**desired["spec"], "template": kept}}
+
+
+def _runs(live: Mapping[str, Any]) -> bool:
+    """Whether a Pod is there or is wanted. An absent `spec.replicas` means one."""
+    status = live.get("status") or {}
+    return bool(live["spec"].get("replicas", 1) or status.get("replicas"))
 
 
 def _as_the_alpha_would(template: Mapping[str, Any], live: Mapping[str, Any]) -> Object:

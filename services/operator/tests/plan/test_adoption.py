@@ -103,6 +103,15 @@ def test_a_change_that_restarts_pods_anyway_brings_everything(change: object) ->
     assert keep_running_template(desired, live) is desired
 
 
+def test_at_zero_replicas_nothing_would_restart() -> None:
+    desired, live = backend(plan()), alpha.backend(OWNER)
+    live["spec"]["replicas"] = 0
+    live["status"] = {"replicas": 1}
+    assert keep_running_template(desired, live) is not desired
+    live["status"] = {}
+    assert keep_running_template(desired, live) is desired
+
+
 def test_our_own_deployment_is_not_kept_back() -> None:
     planned = plan()
     desired = renderer.render_backend(planned)
