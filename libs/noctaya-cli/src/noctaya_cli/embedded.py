@@ -25,12 +25,13 @@ class Embedded:
         Nothing is left running either way.
         """
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        handled = [number for number in SIGNALS if not was_silenced(number)]
+        for number in handled:
             loop.add_signal_handler(number, self._signalled)
         try:
             await self._serve()
         finally:
-            for number in SIGNALS:
+            for number in handled:
                 loop.remove_signal_handler(number)
 
     def stop(self) -> None:
@@ -84,6 +85,11 @@ class Embedded:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await asyncio.gather(*(service.stop_replicas() for service in self._services))
+
+
+def was_silenced(number: signal.Signals) -> bool:
+    """Was this process started to survive its terminal (nohup)? Then a hang-up goes on being ignored."""
+    return number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 def first_error(error: BaseException) -> BaseException:

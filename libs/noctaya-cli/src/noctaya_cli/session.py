@@ -106,7 +106,7 @@ async def show_and_run(
     """Run the services with a live view on a terminal, plain lines otherwise."""
     console = Console()
     view: LiveView | PlainLines
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:
         view = LiveView(
             console, statuses=lambda: [service.status() for service in services], directory=directory
         )
