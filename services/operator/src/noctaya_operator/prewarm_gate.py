@@ -52,6 +52,18 @@ def holds_back(plan: ServicePlan, *, job: Mapping[str, Any] | None, serving_repl
     return state is not JobState.COMPLETE
 
 
+def defers_rollout(plan: ServicePlan, *, job: Mapping[str, Any] | None, serving_replicas: int) -> bool:
+    """Whether the backend's Pods should stay as they are although the plan changes them.
+
+    After a change of the model the replicas that serve keep the old one until the new weights are there; new
+    Pods could only wait for them, on accelerators. `job` is the Job as `judge` accepted or made it, so that
+    it is known to bring the weights of this plan.
+    """
+    if plan.prewarm is None or not plan.prewarm.required or serving_replicas == 0:
+        return False
+    return job_state(job) is not JobState.COMPLETE
+
+
 def _condition(job: Mapping[str, Any], kind: str) -> Object | None:
     status = job.get("status")
     conditions = status.get("conditions") if isinstance(status, Mapping) else None

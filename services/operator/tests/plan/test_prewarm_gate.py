@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from noctaya_operator.prewarm_gate import JobState, failure_message, holds_back, job_state
+from noctaya_operator.prewarm_gate import JobState, defers_rollout, failure_message, holds_back, job_state
 from samples import OCI, plan, service
 
 COMPLETE = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
@@ -64,3 +64,14 @@ def test_o6_a_backend_that_serves_is_never_stopped(planned: Any, job: Any) -> No
 
 def test_a_service_that_does_not_prewarm_is_never_held() -> None:
     assert not holds_back(plan(), job=RUNNING, serving_replicas=0)
+
+
+@pytest.mark.parametrize("job", [None, RUNNING, FAILED, COMPLETE])
+@pytest.mark.parametrize("serving", [0, 1])
+def test_o6_a_model_that_serves_is_replaced_when_the_next_ones_weights_are_there(
+    job: Any, serving: int
+) -> None:
+    deferred = serving > 0 and job is not COMPLETE
+    assert defers_rollout(REQUIRED, job=job, serving_replicas=serving) is deferred
+    assert not defers_rollout(OPTIONAL, job=job, serving_replicas=serving)
+    assert not defers_rollout(plan(), job=job, serving_replicas=serving)
