@@ -96,6 +96,21 @@ class ReflectorMachine(RuleBasedStateMachine):
     def come_up(self) -> None:
         self.server.up()
 
+    @rule(
+        gone=st.lists(st.tuples(NAMES, st.sampled_from(NAMESPACES)), max_size=3),
+        lose=st.booleans(),
+    )
+    def miss_deletions(self, gone: list[tuple[str, str]], lose: bool) -> None:
+        """Settle, so that all is known; then objects go while nobody is connected."""
+        self.become_quiet()
+        self.server.down()
+        for name, namespace in gone:
+            self.remove(name, namespace)
+        if lose:
+            self.server.expire_history()
+        self.pass_time(3)
+        self.server.up()
+
     @rule()
     def withdraw(self) -> None:
         self.server.withdraw(SCALED_OBJECTS)
