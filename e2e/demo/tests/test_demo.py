@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from noctaya_demo import weights
 from noctaya_demo.picture import draw_timeline
+from noctaya_demo.recording import describe
 from noctaya_demo.step import Step, StepFailed
 from noctaya_demo.weights import WeightsUnavailable, ensure_weights
 from rich.console import Console
@@ -86,3 +87,24 @@ def test_a_step_says_what_was_seen_or_what_was_wrong() -> None:
     text = console.file.getvalue()
     assert "✓ fine         all well" in text
     assert "✗ broken       nothing came" in text
+
+
+def test_a_recording_counts_seconds_from_the_request() -> None:
+    marks = {
+        "requested": 10.0,
+        "activated": 10.012,
+        "process started": 10.1,
+        "ready": 11.5,
+        "first token": 12.0,
+    }
+    recorded = describe(marks, beats=[10.2, 10.4], ended=13.25)
+    spans = {(span["lane"], span["kind"]): (span["start"], span["end"]) for span in recorded["spans"]}
+    assert spans == {
+        ("client", "wait"): (0.0, 2.0),
+        ("client", "work"): (2.0, 3.25),
+        ("demand seen", "signal"): (0.0, 0.012),
+        ("model process", "start"): (0.1, 1.5),
+        ("model process", "work"): (1.5, 3.25),
+    }
+    assert recorded["heartbeats"] == [0.2, 0.4]
+    assert {span["lane"] for span in recorded["spans"]} == set(recorded["lanes"])

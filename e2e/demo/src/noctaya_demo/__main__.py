@@ -25,12 +25,21 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="stay up afterwards and print a curl line to try")
     parser.add_argument("--port", type=int, default=0, help="port of the endpoint; default: any free one")
     parser.add_argument("--manifests", type=Path, default=QUICKSTART, help="default: examples/quickstart")
+    parser.add_argument(
+        "--picture", type=Path, help="write the measured cold start as data for docs/pictures"
+    )
     options = parser.parse_args()
     console = Console(highlight=False)
     began = time.monotonic()
     console.print("\n  [bold]Noctaya[/bold]: a language model asleep, woken by a request, gone when idle\n")
     try:
-        tell(console, manifests=options.manifests, port=options.port, keep=options.keep)
+        tell(
+            console,
+            manifests=options.manifests,
+            port=options.port,
+            keep=options.keep,
+            picture=options.picture,
+        )
     except (StepFailed, StackFailed, WeightsUnavailable, OpenAIError):
         console.print("\n  The demo stopped here; everything is shut down.\n", style="red")
         return 1

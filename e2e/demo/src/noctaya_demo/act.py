@@ -1,7 +1,10 @@
 """What the user of the demo does and sees; each method is a step and fails when it doesn't hold."""
 
 import http.client
+import json
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -9,6 +12,7 @@ from rich.text import Text
 
 from noctaya_demo.latency import ROUNDS, measure
 from noctaya_demo.picture import draw_timeline
+from noctaya_demo.recording import describe
 from noctaya_demo.stack import Stack
 from noctaya_demo.step import Step, StepFailed
 from noctaya_demo.user import User
@@ -24,6 +28,16 @@ QUIET = 1.0
 ZERO_WITHIN = 90.0
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One streamed answer; moments are time.monotonic()."""
+
+    beats: tuple[float, ...]
+    answer: str
+    first: float | None
+    ended: float
+
+
 class Act:
     """The steps against one running stack at `url` (with /v1)."""
 
@@ -33,7 +47,7 @@ class Act:
         self._url = url
         self._user = User(url, model=SERVICE)
         self._marks: list[tuple[str, float]] = []
-        self._latency = ""
+        self._cold: Heard | None = None
 
     def asleep(self) -> None:
         """Looking at the model list wakes nothing."""
@@ -52,10 +66,10 @@ class Act:
         """A streaming request finds no model, is held with heartbeats, and gets its answer."""
         with Step(self._console, "cold") as step:
             requested = time.monotonic()
-            beats, answer, first = self._stream(step, COLD_QUESTION)
-            if not beats:
+            heard = self._stream(step, COLD_QUESTION)
+            if not heard.beats:
                 raise StepFailed("no heartbeat came while the model was woken")
-            if not answer.strip() or first is None:
+            if not heard.answer.strip() or heard.first is None:
                 raise StepFailed("the answer is empty")
             self._marks = [("requested", requested)]
             for kind, name in (
@@ -65,14 +79,17 @@ class Act:
             ):
                 event = self._stack.wait_for(kind, after=requested, within=5.0)
                 self._marks.append((name, event.at))
-            self._marks.append(("first token", first))
+            self._marks.append(("first token", heard.first))
+            self._cold = heard
 
     def warm_answer(self) -> None:
         """The next request is answered at once."""
         with Step(self._console, "warm") as step:
-            beats, answer, _ = self._stream(step, WARM_QUESTION)
-            if beats or not answer.strip():
-                raise StepFailed(f"{beats} heartbeats and the answer {answer!r} from a model that is awake")
+            heard = self._stream(step, WARM_QUESTION)
+            if heard.beats or not heard.answer.strip():
+                raise StepFailed(
+                    f"{len(heard.beats)} heartbeats, then {heard.answer!r}, from a model that is awake"
+                )
 
     def compare_latency(self) -> None:
         """What the gateway adds to a small warm request."""
@@ -120,6 +137,12 @@ class Act:
         self._console.print(draw_timeline(self._marks))
         self._console.print()
 
+    def save_picture(self, path: Path) -> None:
+        """Write the cold start as data for docs/pictures/draw.py."""
+        assert self._cold is not None
+        data = describe(dict(self._marks), beats=self._cold.beats, ended=self._cold.ended)
+        path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
     def stay(self) -> None:
         """Stay up until Ctrl-C, with a line to try."""
         body = f'{{"model":"{SERVICE}","stream":true,"messages":[{{"role":"user","content":"Hello!"}}]}}'
@@ -132,13 +155,14 @@ class Act:
         )
         self._stack.wait_until_interrupted()
 
-    def _stream(self, step: Step, question: str) -> tuple[int, str, float | None]:
-        """Ask, show what arrives; returns heartbeats, the answer, and when its first piece came."""
+    def _stream(self, step: Step, question: str) -> Heard:
+        """Ask, and show what arrives."""
         step.show(f"“{question}” ", style="italic")
-        beats, answer, first = 0, "", None
+        beats: list[float] = []
+        answer, first = "", None
         for piece in self._user.ask(question):
             if piece.heartbeat:
-                beats += 1
+                beats.append(piece.at)
                 step.show("♥", style="red")
                 continue
             if first is None:
@@ -146,4 +170,4 @@ class Act:
                 step.show(" → ", style="dim")
             answer += piece.text
             step.show(piece.text.replace("\n", " "), style="cyan")
-        return beats, answer, first
+        return Heard(beats=tuple(beats), answer=answer, first=first, ended=time.monotonic())

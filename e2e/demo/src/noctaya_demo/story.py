@@ -22,7 +22,7 @@ def fetch(console: Console) -> Path:
     return models
 
 
-def tell(console: Console, *, manifests: Path, port: int, keep: bool) -> None:
+def tell(console: Console, *, manifests: Path, port: int, keep: bool, picture: Path | None = None) -> None:
     """Everything, in order; raises when a step doesn't hold. Nothing is left running either way."""
     models = fetch(console)
     with tempfile.TemporaryDirectory(prefix="noctaya-demo-") as folder:
@@ -39,6 +39,8 @@ def tell(console: Console, *, manifests: Path, port: int, keep: bool) -> None:
             act.burst()
             act.back_to_zero()
             act.draw()
+            if picture is not None:
+                act.save_picture(picture)
             if keep:
                 act.stay()
         except BaseException:
