@@ -184,3 +184,64 @@ async def test_g5_running_out_of_file_descriptors_is_survived(warm: Rig, limit: 
     assert len(flood) < 50
     warm.gateway.lines.clear()
     await settle(warm)
+
+
+FLOOD = b"X-Trailer: " + b"y" * 100_000 + b"\r\n"
+
+
+@pytest.mark.parametrize("line", [FLOOD, b"y" * 100_000], ids=["many trailers", "one endless trailer"])
+async def test_g5_endless_request_trailers_do_not_fill_memory(warm: Rig, line: bytes) -> None:
+    await warm.gateway.ask()
+    before = warm.gateway.rss()
+    async with connected(warm.gateway.port) as client:
+        client.request(headers=[(b"Transfer-Encoding", b"chunked")], body=None)
+        client.send(chunk(b"x") + b"0\r\nX-First: ")
+        for _ in range(400):
+            client.send(line)
+            await client.wire.flush()
+            if not client.wire.open:
+                break
+        assert warm.gateway.rss() - before < (16 << 20)
+    await settle(warm)
+
+
+@pytest.mark.parametrize("line", [FLOOD, b"y" * 100_000], ids=["many trailers", "one endless trailer"])
+async def test_g5_endless_response_trailers_do_not_fill_memory(warm: Rig, line: bytes) -> None:
+    async def script(call: Call) -> None:
+        call.send_head(headers=[(b"Transfer-Encoding", b"chunked")])
+        call.send_chunk(b"x")
+        call.send(b"0\r\nX-First: ")
+        for _ in range(400):
+            call.send(line)
+            await call.wire.flush()
+            if not call.wire.open:
+                return
+
+    warm.backend.script = script
+    before = warm.gateway.rss()
+    async with connected(warm.gateway.port) as client:
+        client.request()
+        call = await warm.backend.call()
+        await asyncio.sleep(1.5)
+        assert warm.gateway.rss() - before < (16 << 20)
+        call.wire.close()
+    await settle(warm)
+
+
+async def test_g5_a_body_in_one_byte_chunks_costs_what_it_holds(cold: Rig) -> None:
+    before = cold.gateway.rss()
+    async with connected(cold.gateway.port) as client:
+        client.request(headers=[(b"Transfer-Encoding", b"chunked")], body=None)
+        for _ in range(16):
+            client.send(b"1\r\nx\r\n" * 65536)
+            await client.wire.flush()
+        client.send(LAST_CHUNK)
+
+        async def held() -> bool:
+            return await cold.gateway.admitted() == 1
+
+        await eventually(held)
+        assert cold.gateway.rss() - before < (12 << 20)
+        cold.backend.set_healthy(True)
+        assert (await client.reply()).status == 200
+    assert (await cold.backend.call()).data == b"x" * (16 * 65536)
