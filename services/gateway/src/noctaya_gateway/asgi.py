@@ -45,7 +45,7 @@ class ModelApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI entry point."""
-        if scope["type"] != "http" or self._path.is_operation(scope["raw_path"]):
+        if scope["type"] != "http":
             await self._operations(scope, receive, send)
             return
         query = scope["query_string"]
@@ -58,7 +58,21 @@ class ModelApp:
             peer=peer[0].encode("ascii") if peer else b"",
             notable=self._path.notable,
         )
-        await AsgiClient(self._path, request).run(receive, send)
+        if self._path.is_operation(request.target):
+            await self._operations(scope, receive, _identified(send, request.request_id))
+        else:
+            await AsgiClient(self._path, request).run(receive, send)
+
+
+def _identified(send: Send, request_id: bytes) -> Send:
+    """`send` that adds the request id to the response."""
+
+    async def identified(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"x-request-id", request_id)]}
+        await send(message)
+
+    return identified
 
 
 class AsgiClient:
@@ -66,6 +80,7 @@ class AsgiClient:
 
     def __init__(self, path: DataPath, request: Request) -> None:
         self._request = request
+        self._gate = path.gate
         self._queue: deque[Message] = deque()
         self._queued = 0
         self._blocked = False
@@ -85,6 +100,10 @@ class AsgiClient:
         reader = asyncio.create_task(self._read(receive))
         try:
             await self._write(send)
+        except asyncio.CancelledError:
+            # Only the end of the drain cancels requests; the server closes the connection of one that
+            # returns.
+            self._aborted = True
         finally:
             reader.cancel()
             await asyncio.gather(reader, return_exceptions=True)
@@ -154,7 +173,7 @@ class AsgiClient:
         headers = [tuple(line.split(b": ", 1)) for line in lines]
         if status == 304:  # the server would insist on a body of that length
             headers = [header for header in headers if header[0].lower() != b"content-length"]
-        if close:
+        if close or self._gate.draining:
             headers.append((b"connection", b"close"))
         head = {"type": "http.response.start", "status": status, "headers": headers}
         if length == UNKNOWN and not self._request.http11:

@@ -100,7 +100,7 @@ class Exchange:
             if request.fault is not None:
                 raise request.fault
             if gate.cors_enabled and (preflight := gate.preflight(request)) is not None:
-                self._reply(preflight)
+                self._reply(preflight, cors=False)
                 return
             gate.auth.check(request.credentials)
             if request.content_length > self._path.max_body:
@@ -323,7 +323,7 @@ class Exchange:
         self._answer.flush()
 
     def upstream_end(self, trailers: Sequence[Header]) -> None:
-        """The response is complete; the connection went back to the pool or is gone."""
+        """The response is complete; the connection is not ours any more."""
         self._connection = None
         answer = self._answer
         outcome = answer.outcome()
@@ -354,30 +354,29 @@ class Exchange:
 
     # Ends
 
-    def _extra(self) -> list[bytes]:
+    def _extra(self, *, cors: bool = True) -> list[bytes]:
         extra = [b"x-request-id: " + self.request.request_id]
         ticket = self._ticket
         if ticket is not None:
             waited = self._path.loop.time() - ticket.arrived if ticket.held else self.waited
             extra += (b"x-noctaya-cold-start: true", b"x-noctaya-wait-seconds: %.3f" % waited)
         gate = self._path.gate
-        if gate.cors_enabled:
+        if cors and gate.cors_enabled:
             extra += lines_of(gate.cors_headers(self.request))
         return extra
 
-    def _reply(self, reply: Reply) -> None:
+    def _reply(self, reply: Reply, *, cors: bool = True) -> None:
         self._path.gate.metrics.response(reply.status)
         self._end(reply.status)
-        self._answer.reply(reply, self._extra())
+        self._answer.reply(reply, self._extra(cors=cors))
 
     def failed(self, error: GatewayError) -> None:
         """End with an error; also called by the line (the wait was in vain) and by the engine (bad input)."""
         if self._phase == DONE:
             return
-        metrics = self._path.gate.metrics
+        metrics, answer = self._path.gate.metrics, self._answer
         if error.reason is not None:
             metrics.rejection(error.reason)
-        answer = self._answer
         # A refusal on a promised stream is a 200 on the wire and is counted as one (contracts 3.3).
         promised = answer.promised and error.reason is not None
         metrics.response(answer.status if promised else error.status)

@@ -39,7 +39,7 @@ class Operation:
             logger=engine.logger,
             access_logger=engine.access_logger,
             access_log=False,
-            default_headers=engine.server_state.default_headers,
+            default_headers=[*engine.server_state.default_headers, (b"x-request-id", request.request_id)],
             message_event=asyncio.Event(),
             expect_100_continue=request.expects_continue,
             keep_alive=request.http11 and request.keep_alive,

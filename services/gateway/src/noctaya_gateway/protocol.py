@@ -17,13 +17,14 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import httptools
 from noctaya_api.process.head_timeout import HeadTimeout
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
+from noctaya_gateway.conversation import Conversation
 from noctaya_gateway.datapath import DataPath
 from noctaya_gateway.departure import PausableReading
 from noctaya_gateway.errors import BadRequest, GatewayError, HeadTooLarge
@@ -50,30 +51,6 @@ Closing earlier would reset the connection, and the client would never see the r
 
 _VERSIONS = frozenset(("1.1", "1.0"))
 _CLOSE = ((b"connection", b"close"),)
-
-
-class Conversation(Protocol):
-    """What the engine carries on for one request: an exchange or an operation."""
-
-    request: Request
-
-    def begin(self) -> None:
-        """The head is complete and it is this request's turn."""
-
-    def body_arrived(self, data: bytes, *, whole: bool) -> None:
-        """Body bytes, possibly none."""
-
-    def failed(self, error: GatewayError) -> None:
-        """The rest of the request can't be read."""
-
-    def client_gone(self) -> None:
-        """The connection is gone."""
-
-    def client_blocked(self) -> None:
-        """The client reads slowly."""
-
-    def client_drained(self) -> None:
-        """The client caught up."""
 
 
 class ModelProtocol(HeadTimeout, HttpToolsProtocol):
@@ -213,13 +190,22 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
             self._malformed(BadRequest(f"The request is not valid HTTP: {error}.", headers=_CLOSE))
             return
         if self._incoming is None and self._active is None:
-            self._head_bytes += len(data)
             if self.head_age is None or self.head_age < 0:
                 self.head_age = 0
-            if self._head_bytes > HEAD_LIMIT:
-                self._malformed(HeadTooLarge(HEAD_LIMIT))
+            self._count_head(len(data))
+            return
+        if not self._whole and not self._parts and not self._count_head(len(data)):
             return
         self._advance()
+
+    def _count_head(self, size: int) -> bool:
+        """Count bytes that brought no body: a head, trailers, chunk extensions. False when they were too
+        many."""
+        self._head_bytes += size
+        if self._head_bytes <= HEAD_LIMIT:
+            return True
+        self._malformed(HeadTooLarge(HEAD_LIMIT))
+        return False
 
     def _advance(self) -> None:  # noqa: PLR0912
         """Give the active conversation what came for it, or begin the next one, as far as that goes."""
@@ -249,6 +235,8 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
                 self._parts = []
                 if whole:
                     self._incoming = None
+            if parts:
+                self._head_bytes = 0
             if parts or whole or begins:
                 conversation.body_arrived(parts[0] if len(parts) == 1 else b"".join(parts), whole=whole)
             if not whole:

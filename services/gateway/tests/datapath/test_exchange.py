@@ -182,6 +182,7 @@ async def test_cors_preflight_is_answered_before_authentication(stage: MakeStage
     assert reply.startswith(b"HTTP/1.1 204 ")
     assert b"access-control-allow-origin: *\r\n" in reply.lower()
     assert b"content-length" not in reply.lower()
+    assert reply.lower().count(b"access-control-allow-origin") == 1
 
 
 async def test_backend_that_cannot_be_reached_is_502(stage: MakeStage, backend: MakeBackend) -> None:

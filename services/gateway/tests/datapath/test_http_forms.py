@@ -235,3 +235,55 @@ async def test_endless_request_head_is_431(stage: MakeStage) -> None:
     for _ in range(300):
         writer.write(b"X-A: " + b"a" * 2000 + b"\r\n")
     assert (await read_head(reader)).startswith(b"HTTP/1.1 431 ")
+
+
+@PROTOCOL
+@pytest.mark.parametrize("tail", [b"0\r\n", b"1;ext="], ids=["trailers", "chunk extension"])
+@pytest.mark.parametrize("endless", [b"X: y\r\n" * 1000, b"z" * 6000], ids=["lines", "one line"])
+async def test_g5_endless_trailers_and_extensions_are_refused(
+    stage: MakeStage, tail: bytes, endless: bytes
+) -> None:
+    gateway = await stage()
+    reader, writer = await gateway.connect()
+    writer.write(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + tail)
+    await writer.drain()
+    for _ in range(100):
+        writer.write(endless)
+    head = await read_head(reader)
+    assert head.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))
+
+
+@pytest.mark.parametrize("endless", [b"X: y\r\n" * 1000, b"z" * 6000], ids=["lines", "one line"])
+async def test_endless_trailers_of_the_backend_cut_the_response(
+    stage: MakeStage, backend: MakeBackend, endless: bytes
+) -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n")
+        while not writer.is_closing():
+            writer.write(endless)
+            await writer.drain()
+
+    gateway = await stage()
+    gateway.warm(await backend(handler))
+    reply = await gateway.ask(post())
+    assert not reply.endswith(b"0\r\n\r\n")
+
+
+async def test_own_answers_and_own_paths_carry_the_request_id(stage: MakeStage) -> None:
+    gateway = await stage()
+    for request in (
+        b"GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Request-Id: mine\r\n\r\n",
+        b"GET /v1/models HTTP/1.1\r\nHost: h\r\nConnection: close\r\nX-Request-Id: mine\r\n\r\n",
+    ):
+        assert b"\r\nx-request-id: mine\r\n" in (await gateway.ask(request)).lower()
+
+
+async def test_g8_draining_gateway_asks_clients_to_connect_anew(
+    stage: MakeStage, backend: MakeBackend
+) -> None:
+    gateway = await stage()
+    gateway.warm(await backend(replying(ok())))
+    gateway.gate.draining = True
+    reply = await gateway.ask(post(close=False))
+    assert b"\r\nconnection: close\r\n" in reply.lower()

@@ -20,7 +20,8 @@ from noctaya_gateway.balancer import Address
 Header = tuple[bytes, bytes]
 
 _HEAD_LIMIT = 1024 * 1024
-"""Bytes of an incomplete response head after which the backend is taken to be talking nonsense."""
+"""Bytes of a response that are neither whole head nor body, after which the backend is taken to be talking
+nonsense."""
 
 
 _SMALL = 16 * 1024
@@ -200,12 +201,13 @@ class UpstreamConnection(asyncio.Protocol):
             body = self._body
             if body:
                 self._body = []
+                self._head_bytes = 0
                 receiver.upstream_data(body[0] if len(body) == 1 else b"".join(body))
             if self._receiver is not receiver:
                 return
             if self._complete:
                 self._end(receiver)
-            else:
+            elif body or awaiting_head or self._count_head(len(data)):
                 receiver.upstream_flush()
 
     def eof_received(self) -> None:
@@ -292,12 +294,19 @@ class UpstreamConnection(asyncio.Protocol):
                 receiver.upstream_interim(*interim)
         head = self._final_head
         if head is None:
-            self._head_bytes += size
-            if self._head_bytes > _HEAD_LIMIT:
-                self._fail("The head of the model server's response is too large.")
+            self._count_head(size)
             return False
         receiver.upstream_head(self._status, self._reason, head)
         return self._receiver is receiver
+
+    def _count_head(self, size: int) -> bool:
+        """Count bytes that brought no body: a head, trailers, chunk extensions. False when they were too
+        many."""
+        self._head_bytes += size
+        if self._head_bytes <= _HEAD_LIMIT:
+            return True
+        self._fail("The head of the model server's response is too large.")
+        return False
 
     def _switch(self, rest: bytes) -> None:
         receiver = self._receiver
