@@ -28,6 +28,8 @@ LABEL_SCALER: Final = f"{GROUP}/scaler"
 LABEL_CLIENT_ACCESS: Final = f"{GROUP}/client-access"
 LABEL_MONITORING_ACCESS: Final = f"{GROUP}/monitoring-access"
 LABEL_ASCEND_PRODUCT: Final = f"{GROUP}/ascend-product"
+# KEDA's own, on each ScaledObject and on the HorizontalPodAutoscaler it makes for it
+LABEL_KEDA_SCALED_OBJECT: Final = "scaledobject.keda.sh/name"
 
 # Annotations
 ANNOTATION_CREATE_ONCE_HASH: Final = f"{GROUP}/create-once-hash"

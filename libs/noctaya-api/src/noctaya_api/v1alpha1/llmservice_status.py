@@ -81,7 +81,8 @@ class ActivationRecord(KubeModel):
     started: Timestamp | None = Field(default=None, description="When the engine's process started.")
     ready: Timestamp | None = Field(default=None, description="When the replica took requests.")
     ended: Timestamp | None = Field(
-        default=None, description="When the service was back at no replicas; the next activation is a new one."
+        default=None,
+        description="When the service was back at no replicas; the next activation is a new one.",
     )
     durations: ActivationDurations | None = Field(default=None, description="Time spent in each phase.")
     message: str | None = Field(default=None, description="What stands in the way.")

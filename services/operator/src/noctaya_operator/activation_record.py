@@ -1,0 +1,178 @@
+"""The timeline of one activation, from no replica to a ready one, kept in the status of the service.
+
+A new record begins when the service has none that is going on and a replica is asked for; it ends when the
+service is back at zero. Times of the Pod are taken from the Pod; for the rest the moment counts at which the
+operator saw it. The record lives in the status, so a restart of the operator does not lose it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from noctaya_api import names
+from noctaya_api.duration import format_duration
+from noctaya_api.v1alpha1.llmservice_status import (
+    ActivationDurations,
+    ActivationOutcome,
+    ActivationRecord,
+)
+
+from noctaya_operator.diagnose import condition_of
+from noctaya_operator.kube.objects import Object, key_of, metadata_of
+
+POD_FIELDS: Final = ("scheduled", "images_pulled", "weights_present", "started", "ready")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What of a service its activation is followed by."""
+
+    demanded: bool
+    """KEDA says that there is demand."""
+    desired: int
+    """Replicas asked of the Deployment."""
+    ready: int
+    pods: Sequence[Object]
+    """Active backend Pods."""
+    problem: str | None
+    """What stands in the way, None when nothing does."""
+
+
+def timestamp(now: datetime) -> str:
+    """RFC 3339 with milliseconds."""
+    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def follow_activation(
+    previous: ActivationRecord | None, seen: Seen, now: datetime
+) -> ActivationRecord | None:
+    """The record as it is now."""
+    wanted = seen.demanded or seen.desired > 0
+    if previous is None or previous.ended is not None:
+        # A backend that was ready before anybody looked was not activated now.
+        if not wanted or (previous is None and seen.ready > 0):
+            return previous
+        previous = ActivationRecord(outcome=ActivationOutcome.IN_PROGRESS, requested=timestamp(now))
+    if not wanted and not seen.pods and seen.ready == 0:
+        outcome = previous.outcome
+        if outcome is ActivationOutcome.IN_PROGRESS:
+            outcome = ActivationOutcome.FAILED
+        return previous.model_copy(update={"ended": timestamp(now), "outcome": outcome})
+    if previous.outcome is not ActivationOutcome.IN_PROGRESS:
+        return previous
+    return _measured(_advanced(previous, seen, now))
+
+
+def phases(record: ActivationRecord) -> Iterator[tuple[str, float]]:
+    """Name and seconds of every phase whose both ends are known; `total` last."""
+    end = None
+    for name, start_fields, field in _PHASES:
+        end = _time(getattr(record, field))
+        start = next((time for each in start_fields if (time := _time(getattr(record, each)))), None)
+        if start is not None and end is not None:
+            # The kubelet's times are whole seconds, ours are finer: what comes out negative was nothing.
+            yield name, max(0.0, (end - start).total_seconds())
+    begun, ready = _time(record.requested), _time(record.ready)
+    if begun is not None and ready is not None:
+        yield "total", max(0.0, (ready - begun).total_seconds())
+
+
+_PHASES: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
+    ("autoscaling", ("requested",), "replicas_written"),
+    ("scheduling", ("replicas_written", "requested"), "scheduled"),
+    ("weights", ("scheduled",), "weights_present"),
+    ("image_pull", ("weights_present", "scheduled"), "images_pulled"),
+    ("start", ("images_pulled", "weights_present", "scheduled"), "started"),
+    ("load", ("started",), "ready"),
+)
+
+
+def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> ActivationRecord:
+    changes: dict[str, Any] = {"message": seen.problem}
+    if seen.desired > 0 and record.replicas_written is None:
+        changes["replicas_written"] = timestamp(now)
+    pod = _followed(record.pod, seen.pods)
+    if pod is not None:
+        name = key_of(pod).name
+        if name != record.pod:
+            changes |= {"pod": name, **dict.fromkeys(POD_FIELDS)}
+            record = record.model_copy(update=dict.fromkeys(POD_FIELDS))
+        for field, read in _READ.items():
+            changes[field] = getattr(record, field) or read(pod)
+    if seen.ready > 0:
+        changes |= {
+            "ready": changes.get("ready") or timestamp(now),
+            "outcome": ActivationOutcome.SUCCEEDED,
+            "message": None,
+        }
+    elif "ready" in changes:
+        # The Deployment has to see it too before requests are sent there.
+        changes["ready"] = None
+    return record.model_copy(update=changes)
+
+
+def _measured(record: ActivationRecord) -> ActivationRecord:
+    spent = {name: format_duration(round(seconds, 3)) for name, seconds in phases(record)}
+    durations = ActivationDurations.model_validate(spent) if spent else None
+    return record.model_copy(update={"durations": durations})
+
+
+def _followed(name: str | None, pods: Sequence[Object]) -> Object | None:
+    """The Pod the record is of: a ready one, else the one followed so far, else the oldest."""
+
+    def urgency(pod: Object) -> tuple[bool, bool, str, str]:
+        ready = condition_of(pod, "Ready").get("status") == "True"
+        known = key_of(pod).name == name
+        created = str(metadata_of(pod).get("creationTimestamp") or "")
+        return (not ready, not known, created, key_of(pod).name)
+
+    return min(pods, key=urgency, default=None)
+
+
+def _since(kind: str) -> Callable[[Object], str | None]:
+    def read(pod: Object) -> str | None:
+        condition = condition_of(pod, kind)
+        return condition.get("lastTransitionTime") if condition.get("status") == "True" else None
+
+    return read
+
+
+def _weights(pod: Object) -> str | None:
+    for status in _containers(pod, "initContainerStatuses"):
+        if status.get("name") == names.CONTAINER_WAIT_FOR_PREWARM:
+            over = (status.get("state") or {}).get("terminated") or {}
+            return over.get("finishedAt") if over.get("exitCode") == 0 else None
+    return None
+
+
+def _started(pod: Object) -> str | None:
+    for status in _containers(pod, "containerStatuses"):
+        if status.get("name") == names.CONTAINER_SERVING:
+            return ((status.get("state") or {}).get("running") or {}).get("startedAt")
+    return None
+
+
+def _never(pod: Object) -> str | None:
+    """Only an Event of the kubelet tells when a pull ended; see `pulled_at`."""
+    return None
+
+
+_READ: Final[Mapping[str, Callable[[Object], str | None]]] = {
+    "scheduled": _since("PodScheduled"),
+    "images_pulled": _never,
+    "weights_present": _weights,
+    "started": _started,
+    "ready": _since("Ready"),
+}
+
+
+def _containers(pod: Object, field: str) -> list[Mapping[str, Any]]:
+    entries = (pod.get("status") or {}).get(field)
+    return [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

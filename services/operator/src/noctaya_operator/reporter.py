@@ -1,0 +1,64 @@
+"""What a pass over a service tells: its status, and the Events and metrics of what changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from noctaya_api.duration import parse_duration
+from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
+
+from noctaya_operator.events_policy import events_of
+from noctaya_operator.kube.events import EventRecorder
+from noctaya_operator.kube.objects import Key, Object
+from noctaya_operator.metrics import OperatorMetrics
+from noctaya_operator.publish import StatusWriter
+from noctaya_operator.status import previous_status
+
+
+class Reporter:
+    """Publishes the status of services.
+
+    Args:
+        writer: writes the status.
+        recorder: takes Events.
+        metrics: counts activations.
+    """
+
+    def __init__(self, writer: StatusWriter, recorder: EventRecorder, *, metrics: OperatorMetrics) -> None:
+        self._writer = writer
+        self._recorder = recorder
+        self._metrics = metrics
+
+    def newest(self, key: Key) -> Object | None:
+        """The service as we know it."""
+        return self._writer.newest(key)
+
+    async def report(self, service: Object, compute: Callable[[Object], LLMServiceStatus]) -> None:
+        """Write the status if it says something new, and tell of what changed. Raises `ApiError`."""
+        before: list[Object] = []
+        after: list[LLMServiceStatus] = []
+
+        def wanted(latest: Object) -> Object:
+            status = compute(latest)
+            before[:], after[:] = [latest], [status]
+            return status.manifest()
+
+        now, written = await self._writer.publish(service, wanted)
+        if not written:
+            return
+        for told in events_of(before[0], after[0]):
+            self._recorder.emit(now, type=told.type, reason=told.reason, action=told.action, note=told.note)
+        self._count(previous_status(before[0]), after[0])
+
+    def _count(self, before: LLMServiceStatus, after: LLMServiceStatus) -> None:
+        record, old = after.last_activation, before.last_activation
+        if record is None or record.outcome is ActivationOutcome.IN_PROGRESS:
+            return
+        if old is not None and old.outcome is record.outcome and old.requested == record.requested:
+            return
+        spent = record.durations.manifest() if record.durations is not None else {}
+        seconds = {phase: parse_duration(text) for phase, text in spent.items()}
+        self._metrics.activated(record.outcome, seconds if record.outcome is _GOOD else {})
+
+
+_GOOD = ActivationOutcome.SUCCEEDED

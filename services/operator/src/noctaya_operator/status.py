@@ -1,0 +1,235 @@
+"""The status of an LLMService: phase, conditions, and what else is true of it.
+
+Pure: the status is computed from the plan, what was observed and the status before, of which only the times
+of unchanged conditions, the activation going on and - when a pass failed - the last known facts stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from noctaya_api import names
+from noctaya_api.conditions import ConditionStatus, ConditionType, Phase, Reason, StepReason
+from noctaya_api.v1alpha1.base import Condition
+from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus, PrewarmStatus
+from pydantic import ValidationError
+
+from noctaya_operator.activation_record import Seen, follow_activation
+from noctaya_operator.kube.objects import Object, generation_of
+from noctaya_operator.observe import Observation
+from noctaya_operator.plan import ServicePlan
+from noctaya_operator.prewarm_gate import JobState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A pass that did not go through."""
+
+    reason: StepReason
+    message: str
+    attached: bool = False
+    """Whether the ScaledObject was in order in this pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Aspect:
+    holds: bool
+    reason: str
+    message: str
+
+
+def previous_status(service: Mapping[str, Any]) -> LLMServiceStatus:
+    """The status as stored, empty when there is none or it can't be read."""
+    try:
+        return LLMServiceStatus.model_validate(service.get("status") or {})
+    except ValidationError:
+        return LLMServiceStatus()
+
+
+def succeeded(service: Object, plan: ServicePlan, seen: Observation, *, now: datetime) -> LLMServiceStatus:
+    """The status after a pass in which everything is as planned."""
+    before, phase = previous_status(service), _phase(plan, seen)
+    autoscaling = _Aspect(
+        holds=seen.autoscaling.ready,
+        reason=seen.autoscaling.reason,
+        message="; ".join((seen.autoscaling.message, *plan.notes)),
+    )
+    aspects = {
+        ConditionType.READY: _ready(phase, seen),
+        ConditionType.DEGRADED: _degraded(phase, seen),
+        ConditionType.AUTOSCALING_READY: autoscaling,
+    }
+    return LLMServiceStatus(
+        observed_generation=generation_of(service),
+        phase=phase,
+        resolved_runtime=plan.runtime.name,
+        replicas=seen.backend.ready,
+        endpoint_url=names.endpoint_url(plan.names.service, plan.names.namespace),
+        conditions=_conditions(before, aspects, generation=generation_of(service), now=now),
+        prewarm=seen.prewarm,
+        last_activation=follow_activation(before.last_activation, activation_seen(seen), now),
+    )
+
+
+def failed(service: Object, failure: Failure, *, now: datetime) -> LLMServiceStatus:
+    """The status after a pass that failed; what was known of the service before stays."""
+    before = previous_status(service)
+    applied = _Aspect(holds=True, reason=Reason.SCALED_OBJECT_APPLIED, message="the ScaledObject is applied")
+    refused = _Aspect(holds=False, reason=failure.reason, message=failure.message)
+    aspects = {
+        ConditionType.READY: refused,
+        ConditionType.DEGRADED: _Aspect(holds=True, reason=failure.reason, message=failure.message),
+        ConditionType.AUTOSCALING_READY: applied if failure.attached else refused,
+    }
+    return before.model_copy(
+        update={
+            "observed_generation": generation_of(service),
+            "phase": Phase.DEGRADED,
+            "conditions": _conditions(before, aspects, generation=generation_of(service), now=now),
+        }
+    )
+
+
+def without_autoscaler(
+    service: Object, plan: ServicePlan, seen: Observation, *, why: str, now: datetime
+) -> LLMServiceStatus:
+    """The status of a service whose autoscaler is not installed: a backend that serves still serves."""
+    failure = Failure(reason=StepReason.AUTOSCALING_UNAVAILABLE, message=why)
+    status = failed(service, failure, now=now)
+    if seen.backend.ready == 0:
+        return status.model_copy(update={"replicas": 0})
+    aspects = {
+        ConditionType.READY: _ready(Phase.READY, seen),
+        ConditionType.DEGRADED: _Aspect(holds=True, reason=failure.reason, message=why),
+        ConditionType.AUTOSCALING_READY: _Aspect(holds=False, reason=failure.reason, message=why),
+    }
+    conditions = _conditions(previous_status(service), aspects, generation=generation_of(service), now=now)
+    return status.model_copy(
+        update={
+            "phase": Phase.READY,
+            "resolved_runtime": plan.runtime.name,
+            "replicas": seen.backend.ready,
+            "endpoint_url": names.endpoint_url(plan.names.service, plan.names.namespace),
+            "conditions": conditions,
+        }
+    )
+
+
+def activation_seen(seen: Observation) -> Seen:
+    """What an activation is followed by."""
+    return Seen(
+        demanded=seen.demanded and not seen.held,
+        desired=seen.backend.desired,
+        ready=seen.backend.ready,
+        pods=seen.backend.pods,
+        problem=seen.finding.message if seen.finding.hard else None,
+    )
+
+
+def _phase(plan: ServicePlan, seen: Observation) -> Phase:
+    if seen.backend.ready > 0:
+        return Phase.READY
+    if seen.finding.hard or seen.job is JobState.FAILED:
+        return Phase.DEGRADED
+    if seen.held:
+        return Phase.PREWARMING
+    if seen.backend.replicas > 0 or seen.backend.pods:
+        return Phase.LOADING
+    if plan.scaling.minimum == 0 and seen.attached:
+        return Phase.SCALED_TO_ZERO
+    return Phase.PENDING
+
+
+def _ready(phase: Phase, seen: Observation) -> _Aspect:
+    match phase:
+        case Phase.READY:
+            count = seen.backend.ready
+            return _Aspect(
+                holds=True,
+                reason=Reason.AVAILABLE,
+                message=f"{count} replica{'s are' if count > 1 else ' is'} ready",
+            )
+        case Phase.SCALED_TO_ZERO:
+            message = "no replica runs; the next request starts one"
+            return _Aspect(holds=False, reason=Reason.SCALED_TO_ZERO, message=message)
+        case Phase.PREWARMING:
+            return _Aspect(holds=False, reason=Reason.PREWARMING, message=_progress(seen.prewarm))
+        case Phase.PENDING:
+            message = "no replica was started yet"
+            if not seen.attached:
+                message = f"no replica is started: {seen.autoscaling.message}"
+            return _Aspect(holds=False, reason=Reason.PENDING, message=message)
+    if not seen.finding.hard and seen.job is JobState.FAILED:
+        return _Aspect(holds=False, reason=StepReason.PREWARM_FAILED, message=_prewarm_failure(seen.prewarm))
+    return _Aspect(holds=False, reason=seen.finding.reason, message=seen.finding.message)
+
+
+def _degraded(phase: Phase, seen: Observation) -> _Aspect:
+    if seen.finding.hard:
+        return _Aspect(holds=True, reason=seen.finding.reason, message=seen.finding.message)
+    if seen.job is JobState.FAILED:
+        message = _prewarm_failure(seen.prewarm)
+        return _Aspect(holds=True, reason=StepReason.PREWARM_FAILED, message=message)
+    if phase is Phase.SCALED_TO_ZERO:
+        return _Aspect(holds=False, reason=Reason.INACTIVE, message="nothing runs that could fail")
+    if phase is Phase.READY:
+        return _Aspect(holds=False, reason=Reason.HEALTHY, message="nothing is wrong")
+    return _Aspect(holds=False, reason=Reason.PROGRESSING, message="nothing is wrong so far")
+
+
+def _conditions(
+    before: LLMServiceStatus, aspects: Mapping[ConditionType, _Aspect], *, generation: int, now: datetime
+) -> list[Condition]:
+    known = {condition.type: condition for condition in before.conditions}
+    conditions = []
+    for kind, aspect in aspects.items():
+        status = ConditionStatus.TRUE if aspect.holds else ConditionStatus.FALSE
+        old = known.pop(kind, None)
+        changed = old is None or old.status is not status
+        conditions.append(
+            Condition(
+                type=kind,
+                status=status,
+                reason=aspect.reason,
+                message=aspect.message[:MESSAGE_LIMIT],
+                last_transition_time=_seconds(now) if changed or old is None else old.last_transition_time,
+                observed_generation=generation,
+            )
+        )
+    # Conditions of others stay.
+    return [*conditions, *known.values()]
+
+
+MESSAGE_LIMIT = 2048
+"""Characters; the API allows 32768, but nobody reads that, and some messages quote what a Pod printed."""
+
+
+def _seconds(now: datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _progress(prewarm: PrewarmStatus | None) -> str:
+    message = "no replica is started before the weights are there"
+    if prewarm is not None and prewarm.bytes_done is not None:
+        of = f" of {_size(prewarm.bytes_total)}" if prewarm.bytes_total is not None else ""
+        message += f": {_size(prewarm.bytes_done)}{of} downloaded"
+    if prewarm is not None and prewarm.message:
+        message += f" ({prewarm.message})"
+    return message
+
+
+def _prewarm_failure(prewarm: PrewarmStatus | None) -> str:
+    why = prewarm.message if prewarm is not None and prewarm.message else "its Job failed"
+    return f"the weights could not be downloaded: {why}; delete the Job to try again"
+
+
+def _size(count: int | None) -> str:
+    amount = float(count or 0)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
