@@ -41,6 +41,7 @@ class TokenFile:
         self._identity: _Identity | None = None
         self._tokens: tuple[bytes, ...] = ()
         self._digests: tuple[bytes, ...] = ()
+        self._accepted: set[bytes] = set()
 
     @property
     def path(self) -> Path:
@@ -71,6 +72,7 @@ class TokenFile:
         except ValueError as error:
             self._forget()
             raise TokenUnavailable(f"token file {self._path}: {error}") from error
+        self._accepted.clear()
         self._digests = tuple(hashlib.sha256(token).digest() for token in self._tokens)
         self._identity = identity
         self._looked = now
@@ -83,10 +85,15 @@ class TokenFile:
             TokenUnavailable: as `tokens`.
         """
         self.tokens()
+        # Looked up by a keyed hash; only what the full comparison below once accepted is ever found.
+        if presented in self._accepted:
+            return True
         digest = hashlib.sha256(presented).digest()
         found = False
         for known in self._digests:
             found |= hmac.compare_digest(known, digest)
+        if found:
+            self._accepted.add(presented)
         return found
 
     def _forget(self) -> None:
@@ -94,6 +101,7 @@ class TokenFile:
         self._looked = None
         self._tokens = ()
         self._digests = ()
+        self._accepted.clear()
 
 
 def parse_tokens(content: bytes, *, min_length: int = 1) -> tuple[bytes, ...]:
