@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +138,47 @@ async def test_g7_dns_of_a_headless_service_is_resolved(start: Start, backends: 
     await eventually(rig.gateway.backend_ready)
     assert (await rig.gateway.ask()).status == 200
     assert len(backend.calls) == 1
+
+
+async def test_g7_addresses_that_come_and_leave_are_followed(
+    start: Start, backends: Backends, tmp_path: Path
+) -> None:
+    """By a file of addresses, which is what discovery by DNS ends in."""
+    first, second = backends(), backends()
+    await first.start()
+    await second.start()
+    addresses = tmp_path / "endpoints"
+    addresses.write_text(f"{first.endpoint}\n{second.endpoint}\n")
+    rig = await start(
+        healthy=False,
+        NOCTAYA_BACKEND_URL="http://tiny-backend.ns.svc:8000",
+        NOCTAYA_BACKEND_ENDPOINTS=f"file://{addresses}",
+    )
+    await eventually(lambda: ready_endpoints(rig, 2))
+    first.script = second.script = hold
+    clients = await opened(rig, 2)
+    leaving = await second.call()
+    await first.call()
+    first.script = second.script = answer_and_hold_none
+    replacement = tmp_path / "next"
+    replacement.write_text(f"{first.endpoint}\n")
+    replacement.replace(addresses)
+    await eventually(lambda: ready_endpoints(rig, 1))
+    for _ in range(6):
+        assert (await rig.gateway.ask()).status == 200
+    assert len(second.calls) == 1
+    leaving.reply(b"late")
+    leaving.finish()
+    assert b"late" in await asyncio.gather(
+        *(first_reply(client) for client in clients), return_exceptions=True
+    )
+    await leaving.wire.ended(within=5)
+    for client in clients:
+        client.leave()
+    replacement.write_text("")
+    replacement.replace(addresses)
+    await eventually(lambda: ready_endpoints(rig, 0))
+    assert (await rig.gateway.ask(b"GET", b"/", body=None)).status == 503
 
 
 async def test_g7_a_name_that_does_not_resolve_is_cold_not_fatal(start: Start) -> None:
