@@ -11,6 +11,7 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -111,6 +112,7 @@ async def run_one(name: str, tools: Tools, *, directory: Path, quick: bool) -> F
         async with Lab(directory=directory, tools=tools, quick=quick) as lab:
             return await MEASURES[name](lab)
     except Exception as error:  # noqa: BLE001 - whatever a measure raises, the others are still to be measured
+        traceback.print_exc()
         return failed(name, f"{type(error).__name__}: {error}".replace("|", "/").replace("\n", " "))
 
 
