@@ -170,30 +170,3 @@ def test_h6_an_engine_waits_for_weights_it_can_not_bring() -> None:
 
 def test_h9_an_engine_that_can_bring_them_does_not_wait() -> None:
     assert "initContainers" not in pod_of(backend(plan(service(cache={"prewarm": True}))))
-
-
-DEVICES = {
-    "nvidia/a10": ("nvidia", "nvidia.com/gpu", {"nvidia.com/gpu.product": "NVIDIA-A10"}, 120),
-    "nvidia/a100": ("nvidia", "nvidia.com/gpu", {"nvidia.com/gpu.product": "NVIDIA-A100"}, 120),
-    "ascend/310p-duo": ("ascend", "huawei.com/Ascend310P", {"accelerator": "huawei-Ascend310P"}, 180),
-    "ascend/310p-pro": ("ascend", "huawei.com/Ascend310P", {"accelerator": "huawei-Ascend310P"}, 180),
-    "ascend/910b3": ("ascend", "huawei.com/Ascend910", {"accelerator": "huawei-Ascend910"}, 180),
-}
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_r25_every_device_profile_renders(device: str) -> None:
-    vendor, resource, nodes, failures = DEVICES[device]
-    on = runtime(
-        vendor=vendor,
-        priority=100,
-        accelerator={"resourceName": resource, "nodeSelector": nodes},
-        health={"startup": {"httpGet": {"path": "/health", "port": "http"}, "failureThreshold": failures}},
-        lifecycle={"terminationGracePeriodSeconds": 120, "preStopDrain": True},
-    )
-    given = service(runtime={"name": "", "selector": {"vendor": [vendor]}}, cache={"prewarm": True})
-    planned = plan(given, on=on)
-    assert pod_of(backend(planned))["nodeSelector"] == nodes
-    assert engine(planned)["resources"]["limits"] == {resource: "1"}
-    assert backend(planned)["spec"]["progressDeadlineSeconds"] == 600 + failures * 10
-    assert pod_of(backend(planned))["terminationGracePeriodSeconds"] == 130
