@@ -1,10 +1,14 @@
 """The ASGI engine: model traffic as a raw ASGI application, on public interfaces only.
 
-It is the plain variant of the two engines (the other is `protocol`), a little slower and free of
-assumptions about the server. Each request is one task that reads the client and one that writes to it, so
-that a client that leaves is noticed while a response is on its way. What ASGI can't say - interim
-responses, trailers, cutting a connection - is left out, or done by not finishing the response, upon which
-the server closes the connection.
+It is the plain variant of the two engines (the other is `protocol`), slower and free of assumptions about the
+inside of the server. Each request is one task that reads the client and one that writes to it, so that a
+client that leaves is noticed while a response is on its way.
+
+What ASGI has no words for is left out: interim responses, trailers, reason phrases, the letter case of
+request headers, an empty query. Cutting a connection is done by not finishing the response, upon which the
+server closes it. Some limits are the server's: it stops reading behind a pipelined request, it drops the body
+that follows an offer to upgrade (such a request is refused), and it would send chunks to an HTTP/1.0 client,
+which therefore gets a response of unknown length only when it is complete.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ class Stage:
         tls: Any = None,
         server_hostname: str | None = None,
         idle_seconds: float = 4.0,
+        header_timeout: float = 10.0,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.balancer = Balancer()
@@ -182,6 +183,7 @@ class Stage:
             http="httptools" if asgi else model_protocol(self.path),
             ws=tunnel_protocol(self.path),
             date_header=False,
+            header_timeout=header_timeout,
         )
         self._writers: list[asyncio.StreamWriter] = []
 

@@ -287,3 +287,34 @@ async def test_g8_draining_gateway_asks_clients_to_connect_anew(
     gateway.gate.draining = True
     reply = await gateway.ask(post(close=False))
     assert b"\r\nconnection: close\r\n" in reply.lower()
+
+
+@PROTOCOL
+async def test_idle_connection_is_closed_in_time_and_a_busy_one_is_not(
+    stage: MakeStage, backend: MakeBackend
+) -> None:
+    answer = asyncio.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head, _ = await read_request(reader)
+            if head.startswith(b"POST /slow"):
+                await answer.wait()
+            writer.write(ok())
+
+    gateway = await stage(header_timeout=0.1)  # idle connections go after 7.5 times that
+    gateway.warm(await backend(handler))
+    idle, idle_writer = await gateway.connect()
+    idle_writer.write(post(close=False))
+    await read_head(idle)
+    busy, busy_writer = await gateway.connect()
+    busy_writer.write(post(path=b"/slow"))
+    assert await asyncio.wait_for(idle.read(-1), PATIENCE) == b"ok"
+    answer.set()
+    assert (await asyncio.wait_for(busy.read(-1), PATIENCE)).endswith(b"ok")
+
+
+@PROTOCOL
+async def test_head_that_does_not_end_is_dropped_in_time(stage: MakeStage) -> None:
+    gateway = await stage(header_timeout=0.1)
+    assert await gateway.ask(b"POST / HTTP/1.1\r\nHo") == b""

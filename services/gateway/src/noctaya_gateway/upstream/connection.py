@@ -107,7 +107,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.idle_since = 0.0
         self._on_idle = on_idle
         self._on_gone = on_gone
-        self._transport: asyncio.Transport = None  # type: ignore[assignment]  # set by connection_made
+        self._transport: asyncio.Transport = None  # type: ignore[assignment]  # until connection_made
         self._parser = httptools.HttpResponseParser(self)
         self._receiver: Receiver | None = None
         self._switched = False
@@ -168,6 +168,11 @@ class UpstreamConnection(asyncio.Protocol):
         """End the connection at once, unsent bytes and all; the receiver hears nothing more."""
         self._receiver = None
         self._transport.abort()
+
+    def give_up(self) -> None:
+        """Nobody waits for this connection any more; it may just have come about, or not."""
+        if self._transport is not None:
+            self._transport.abort()
 
     # asyncio.Protocol
 

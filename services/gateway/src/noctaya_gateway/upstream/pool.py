@@ -132,18 +132,23 @@ class UpstreamPool:
         await asyncio.sleep(0)
 
     async def _connect(self, address: Address, waiter: ConnectWaiter) -> None:
+        connection = UpstreamConnection(address, on_idle=self._on_idle, on_gone=self._on_gone)
         try:
             async with asyncio.timeout(self._connect_timeout):
-                transport, connection = await self._loop.create_connection(
-                    lambda: UpstreamConnection(address, on_idle=self._on_idle, on_gone=self._on_gone),
+                transport, _ = await self._loop.create_connection(
+                    lambda: connection,
                     address.host,
                     address.port,
                     ssl=self._tls,
                     server_hostname=(self._server_hostname or address.host) if self._tls else None,
                 )
         except (OSError, TimeoutError) as error:
+            connection.give_up()
             waiter.connect_failed(error)
             return
+        except asyncio.CancelledError:
+            connection.give_up()
+            raise
         self._open.add(connection)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
