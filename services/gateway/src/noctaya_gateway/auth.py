@@ -46,7 +46,10 @@ class Authenticator:
         raise Unauthorized
 
 
-def _credentials(headers: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
+def _credentials(headers: Sequence[tuple[bytes, bytes]]) -> Sequence[bytes]:
+    if len(headers) == 1 and headers[0][0] == b"authorization":  # what nearly every client sends
+        value = headers[0][1]
+        return (value[7:],) if value[:7].lower() == b"bearer " else ()
     seen: set[bytes] = set()
     found: list[bytes] = []
     for name, value in headers:
