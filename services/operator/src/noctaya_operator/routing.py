@@ -7,19 +7,22 @@ which nobody else has to wait.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from noctaya_operator.caches import BY_WISH, READ, WRITTEN, Caches, service_of
 from noctaya_operator.kinds import LLM_SERVICES, SCALED_OBJECTS
 from noctaya_operator.kube.objects import Key, Object, key_of, metadata_of
 from noctaya_operator.kube.workqueue import WorkQueue
+from noctaya_operator.object_names import ObjectNames
 from noctaya_operator.runtime_catalog import RuntimeCatalog
 
 SETTLE: Final = 0.05
 """Seconds that changes of a service's objects wait for each other."""
 RUNTIMES: Final = "runtimes"
 """Lane of services whose runtime changed."""
+_SUFFIXES: Final = {ref.key.name for ref in ObjectNames(service="", namespace="").all()}
+"""What is appended to the name of a service for the names of its objects."""
 _NOISE: Final = frozenset({"resourceVersion", "generation", "managedFields"})
 
 
@@ -35,8 +38,12 @@ def route(caches: Caches, runtimes: RuntimeCatalog, queue: WorkQueue[Key]) -> No
     def object_changed(old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None and _meaning(old) == _meaning(new):
             return
-        for key in {service_of(each) for each in (old, new) if each is not None}:
-            if key is not None and services.get(key) is not None:
+        keys = {key for each in (old, new) if each is not None and (key := service_of(each))}
+        if old is not None and new is None:
+            # Its name is free now, for whichever service waited for it.
+            keys |= set(_may_want(key_of(old)))
+        for key in keys:
+            if services.get(key) is not None:
                 queue.add_after(key, SETTLE)
 
     def runtime_changed(wishes: set[str]) -> None:
@@ -53,6 +60,12 @@ def route(caches: Caches, runtimes: RuntimeCatalog, queue: WorkQueue[Key]) -> No
     for resource in (*WRITTEN, *READ):
         caches.reflectors[resource].subscribe(object_changed)
     caches.reflectors[SCALED_OBJECTS].subscribe_absence(autoscaler_changed)
+
+
+def _may_want(key: Key) -> Iterator[Key]:
+    for suffix in _SUFFIXES:
+        if key.name.endswith(suffix) and len(key.name) > len(suffix):
+            yield Key(key.namespace, key.name.removesuffix(suffix))
 
 
 def _asks_for(service: Object) -> tuple[Any, ...]:

@@ -93,7 +93,8 @@ def applied(
         raise ApplyConflict(conflicts)
     merged: dict[str, Any] = merge(base, patch)
     others = set().union(*(paths for other, paths in owners.items() if other != manager))
-    for path in sorted(before - set(new), key=len, reverse=True):
+    # An item goes as a whole before its keys do, without which it would not be found any more.
+    for path in sorted(before - set(new), key=lambda path: (-len(path), path[-1] != ".")):
         inside = path[:-1] if path[-1] == "." else path
         if not any(owned[: len(inside)] == inside for owned in others):
             prune(merged, path)
@@ -108,14 +109,17 @@ def updated(
     """`new` with ownership as after an update: changed leaves go to `manager`, vanished ones to nobody."""
     before, after = leaves(live or {}), leaves(new)
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
+    # Whoever writes managedFields themselves is believed, as by the real server.
+    known = new if new.get("metadata", {}).get("managedFields") else live or {}
     owners = {
         other: {path for path in paths if path in after and path not in changed}
-        for other, paths in owners_of(live or {}).items()
+        for other, paths in owners_of(known).items()
     }
     owners[manager] = owners.get(manager, set()) | changed
     result = copy.deepcopy(new)
     if live is not None and "managedFields" in live.get("metadata", {}):
-        result.setdefault("metadata", {})["managedFields"] = copy.deepcopy(live["metadata"]["managedFields"])
+        entries = known.get("metadata", {}).get("managedFields")
+        result.setdefault("metadata", {})["managedFields"] = copy.deepcopy(entries)
     set_owners(result, owners, now)
     return result
 
