@@ -32,7 +32,7 @@ from noctaya_gateway.errors import (
 )
 from noctaya_gateway.forward import MalformedResponseError, lines_of, render_request_head
 from noctaya_gateway.request import Request
-from noctaya_gateway.sse import wants_stream
+from noctaya_gateway.sse import asks_for_stream
 from noctaya_gateway.uplink import Uplink
 from noctaya_gateway.upstream.connection import UpstreamConnection
 from noctaya_gateway.wire import chunk
@@ -197,7 +197,7 @@ class Exchange:
             self._trace.phase("activation")
         self._phase = HELD
         beating = self._answer.promised or (
-            gate.heartbeats and request.heartbeats and self.body.whole and wants_stream(self.body.content())
+            gate.heartbeats and request.heartbeats and asks_for_stream(self.body)
         )
         self._ticket = gate.line.hold(self, heartbeats=beating, again=self._ticket)
 

@@ -74,6 +74,7 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         self._ending = False
         self._dropping = False
         self._head_bytes = 0
+        self._blocked = False
         self._peer = b""
         self._gate = self.path.gate
         self._writer: ResponseWriter = None  # type: ignore[assignment]  # set by connection_made
@@ -114,11 +115,13 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         """The transport holds as much as it may."""
+        self._blocked = True
         if self._active is not None:
             self._active.client_blocked()
 
     def resume_writing(self) -> None:
         """The transport has room again."""
+        self._blocked = False
         if self._active is not None:
             self._active.client_drained()
 
@@ -226,6 +229,8 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
                 self._writer.turn(conversation.request)
                 self.head_age = None
                 self._head_bytes = 0
+                if self._blocked:
+                    conversation.client_blocked()
                 conversation.begin()
             elif self._active is not conversation:
                 break

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 
+from noctaya_gateway.body import RequestBody
 from noctaya_gateway.errors import BackendInterrupted, GatewayError
 from noctaya_gateway.responses import DONE_EVENT, render_error_event, render_upstream_error_event
 
@@ -22,10 +23,15 @@ PEEK_LIMIT = 8 * 1024 * 1024
 _EVENT_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n", b": heartbeat\n")
 
 
+def asks_for_stream(body: RequestBody) -> bool:
+    """True when the whole body is here, of a size that is looked into, and asks for a stream."""
+    return body.whole and 0 < body.held <= PEEK_LIMIT and wants_stream(body.content())
+
+
 def wants_stream(body: bytes) -> bool:
     """True when `body` is a JSON object whose top-level `stream`, in any letter case, is true; the last one
     counts."""
-    if len(body) > PEEK_LIMIT or not (b"stream" in body.lower() or b"\\u" in body):
+    if not (b"stream" in body.lower() or b"\\u" in body):
         return False
     try:
         document = json.loads(body)

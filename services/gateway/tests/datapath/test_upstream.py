@@ -274,3 +274,31 @@ async def test_chunked_upload_is_streamed_in_chunks_once_it_is_large(
     assert (await gateway.ask(head + chunks + b"0\r\n\r\n")).endswith(b"ok")
     assert bodies == [piece * 30]
     assert b"Transfer-Encoding: chunked\r\n" in heads[0]
+
+
+@pytest.mark.parametrize("engine", ["protocol"])
+async def test_pipelining_slow_reader_stops_the_backend_too(stage: MakeStage, backend: MakeBackend) -> None:
+    size = 16 * 1024 * 1024
+    sent = 0
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        while True:
+            await read_request(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+            for _ in range(size // 65536):
+                writer.write(b"x" * 65536)
+                sent += 65536
+                await writer.drain()
+
+    gateway = await stage()
+    gateway.warm(await backend(handler))
+    reader, writer = await gateway.connect()
+    writer.write(post(close=False) * 6)
+    await asyncio.wait_for(reader.readexactly(size - 1000), PATIENCE)
+    before = -1
+    while before != sent:
+        before = sent
+        await asyncio.sleep(0.3)
+    assert sent < 3 * size
+    writer.transport.abort()
