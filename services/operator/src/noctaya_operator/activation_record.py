@@ -37,6 +37,8 @@ class Seen:
     ready: int
     pods: Sequence[Object]
     """Active backend Pods."""
+    pulled: Mapping[str, str]
+    """When the images of a Pod were there, by its name; only the kubelet's Events tell."""
     problem: str | None
     """What stands in the way, None when nothing does."""
 
@@ -102,6 +104,7 @@ def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> Activation
             record = record.model_copy(update=dict.fromkeys(POD_FIELDS))
         for field, read in _READ.items():
             changes[field] = getattr(record, field) or read(pod)
+        changes["images_pulled"] = record.images_pulled or seen.pulled.get(name)
     if seen.ready > 0:
         changes |= {
             "ready": changes.get("ready") or timestamp(now),
@@ -155,14 +158,8 @@ def _started(pod: Object) -> str | None:
     return None
 
 
-def _never(pod: Object) -> str | None:
-    """Only an Event of the kubelet tells when a pull ended; see `pulled_at`."""
-    return None
-
-
 _READ: Final[Mapping[str, Callable[[Object], str | None]]] = {
     "scheduled": _since("PodScheduled"),
-    "images_pulled": _never,
     "weights_present": _weights,
     "started": _started,
     "ready": _since("Ready"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 from noctaya_api import names
@@ -20,7 +20,7 @@ from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer
 from noctaya_operator.kinds import INFERENCE_RUNTIMES, LLM_SERVICES, SCALED_OBJECTS
 from noctaya_operator.kube.client import KubeClient
-from noctaya_operator.kube.controller import Controller
+from noctaya_operator.kube.controller import Controller, Result
 from noctaya_operator.kube.events import EventRecorder
 from noctaya_operator.kube.listwatch import Timing
 from noctaya_operator.kube.metrics import KubeMetrics
@@ -30,6 +30,7 @@ from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.metrics import OperatorMetrics
 from noctaya_operator.observe import Observer
 from noctaya_operator.publish import StatusWriter
+from noctaya_operator.pull_times import PullTimes
 from noctaya_operator.reconciler import Parts, ServiceReconciler
 from noctaya_operator.reporter import Reporter
 from noctaya_operator.routing import route
@@ -39,6 +40,8 @@ from noctaya_operator.settings import identity
 
 SERVICES = "llmservice"
 RUNTIMES = "inferenceruntime"
+
+Reconcile = Callable[[Key], Awaitable[Result]]
 
 
 def wall_clock() -> datetime:
@@ -104,6 +107,7 @@ class Operator:
                 observer=Observer(self.caches, live),
                 reporter=reporter,
                 failures=ActivationFailures(client, reporter, metrics=metrics, now=now),
+                pulls=PullTimes(client),
                 defaults=defaults,
                 now=now,
             )
@@ -144,11 +148,11 @@ class Operator:
         return queue
 
     def _controller(
-        self, name: str, reconcile: Callable[[Key], object], queue: WorkQueue[Key], workers: int
+        self, name: str, reconcile: Reconcile, queue: WorkQueue[Key], workers: int
     ) -> Controller[Key]:
         return Controller(
             name,
-            reconcile,  # type: ignore[arg-type]
+            reconcile,
             queue=queue,
             workers=workers,
             observer=self._kube_metrics.controller(name),

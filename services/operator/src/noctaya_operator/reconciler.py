@@ -7,7 +7,7 @@ when the API server was at fault, with the next change when the service, a runti
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -30,7 +30,8 @@ from noctaya_operator.malformed import explain
 from noctaya_operator.observe import Observer
 from noctaya_operator.ownership import check_ownership
 from noctaya_operator.plan import PlanError, ServicePlan, plan_service
-from noctaya_operator.render import render_all
+from noctaya_operator.pull_times import PullTimes
+from noctaya_operator.render import Rendered, render_all
 from noctaya_operator.render.demand_auth import new_demand_token
 from noctaya_operator.reporter import Reporter
 from noctaya_operator.runtime_catalog import RuntimeCatalog
@@ -58,6 +59,7 @@ class Parts:
     observer: Observer
     reporter: Reporter
     failures: ActivationFailures
+    pulls: PullTimes
     defaults: Defaults
     now: Callable[[], datetime]
     new_token: Callable[[], str] = new_demand_token
@@ -82,9 +84,14 @@ class ServiceReconciler:
             return await self._refused(service, error.reason, error.message)
         if self._parts.scaled_objects.absent:
             return await self._without_keda(service, plan)
+        objects = render_all(
+            plan,
+            demand_token=self._parts.new_token(),
+            hold_at_zero=self._parts.observer.holds_back(plan),
+        )
         try:
-            await self._check_names(service, plan)
-            await self._apply(service, plan)
+            await self._check_names(service, objects)
+            await self._apply(service, plan, objects)
         except PlanError as error:
             return await self._refused(service, error.reason, error.message, plan=plan)
         except StepFailed as error:
@@ -102,23 +109,25 @@ class ServiceReconciler:
             raise PlanError(StepReason.RUNTIME_RESOLUTION, message)
         return plan_service(parsed, runtimes=self._parts.runtimes.all(), defaults=self._parts.defaults)
 
-    async def _check_names(self, service: Object, plan: ServicePlan) -> None:
+    async def _check_names(self, service: Object, objects: Sequence[Rendered]) -> None:
         """Nothing is written before it is sure that every name is free or ours."""
-        refs = plan.wanted_names()
-        try:
-            found = await asyncio.gather(*map(self._parts.live.get, refs))
-        except ApiError as error:
-            raise StepFailed(StepReason.NAME_CONFLICT, plan.names.backend, error) from error
-        for ref, live in zip(refs, found, strict=True):
-            if live is not None:
-                check_ownership(live, service, ref=ref)
 
-    async def _apply(self, service: Object, plan: ServicePlan) -> None:
+        async def check(each: Rendered) -> None:
+            try:
+                live = await self._parts.live.get(each.ref)
+            except ApiError as error:
+                raise StepFailed(each.step, each.ref, error) from error
+            if live is not None:
+                check_ownership(live, service, ref=each.ref)
+
+        results = await asyncio.gather(*map(check, objects), return_exceptions=True)
+        for failure in results:
+            if failure is not None:
+                raise failure
+
+    async def _apply(self, service: Object, plan: ServicePlan, objects: Sequence[Rendered]) -> None:
         """Write every object that is missing or differs; the ScaledObject only once the scaler answers."""
         parts = self._parts
-        objects = render_all(
-            plan, demand_token=parts.new_token(), hold_at_zero=parts.observer.holds_back(plan)
-        )
         there = parts.live.cached(plan.names.scaled_object) is not None
         late = [each for each in objects if each.awaits_scaler and not there]
         for each in objects:
@@ -142,8 +151,9 @@ class ServiceReconciler:
         parts = self._parts
         self._failed.pop(key_of(service), None)
         seen = parts.observer.observe(plan)
+        pulled = await parts.pulls.ended(seen.backend.pods)
         await parts.reporter.report(
-            service, lambda latest: status.succeeded(latest, plan, seen, now=parts.now())
+            service, lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, now=parts.now())
         )
         again = await parts.failures.tell(service, seen, parts.observer.gateway_pods(plan))
         if plan.aggregated:

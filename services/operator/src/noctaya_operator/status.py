@@ -49,8 +49,18 @@ def previous_status(service: Mapping[str, Any]) -> LLMServiceStatus:
         return LLMServiceStatus()
 
 
-def succeeded(service: Object, plan: ServicePlan, seen: Observation, *, now: datetime) -> LLMServiceStatus:
-    """The status after a pass in which everything is as planned."""
+def succeeded(
+    service: Object,
+    plan: ServicePlan,
+    seen: Observation,
+    *,
+    now: datetime,
+    pulled: Mapping[str, str] | None = None,
+) -> LLMServiceStatus:
+    """The status after a pass in which everything is as planned.
+
+    `pulled` is when the images of Pods were there, by the Pod's name.
+    """
     before, phase = previous_status(service), _phase(plan, seen)
     autoscaling = _Aspect(
         holds=seen.autoscaling.ready,
@@ -70,7 +80,7 @@ def succeeded(service: Object, plan: ServicePlan, seen: Observation, *, now: dat
         endpoint_url=names.endpoint_url(plan.names.service, plan.names.namespace),
         conditions=_conditions(before, aspects, generation=generation_of(service), now=now),
         prewarm=seen.prewarm,
-        last_activation=follow_activation(before.last_activation, activation_seen(seen), now),
+        last_activation=follow_activation(before.last_activation, activation_seen(seen, pulled or {}), now),
     )
 
 
@@ -118,13 +128,14 @@ def without_autoscaler(
     )
 
 
-def activation_seen(seen: Observation) -> Seen:
+def activation_seen(seen: Observation, pulled: Mapping[str, str]) -> Seen:
     """What an activation is followed by."""
     return Seen(
         demanded=seen.demanded and not seen.held,
         desired=seen.backend.desired,
         ready=seen.backend.ready,
         pods=seen.backend.pods,
+        pulled=pulled,
         problem=seen.finding.message if seen.finding.hard else None,
     )
 
