@@ -277,28 +277,28 @@ async def test_chunked_upload_is_streamed_in_chunks_once_it_is_large(
 
 
 @pytest.mark.parametrize("engine", ["protocol"])
-async def test_pipelining_slow_reader_stops_the_backend_too(stage: MakeStage, backend: MakeBackend) -> None:
-    size = 16 * 1024 * 1024
-    sent = 0
+async def test_pipelining_client_that_reads_nothing_stops_the_backend(
+    stage: MakeStage, backend: MakeBackend
+) -> None:
+    """Each response alone is over the mark at which the client counts as slow."""
+    answered = 0
 
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal sent
+        nonlocal answered
         while True:
             await read_request(reader)
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
-            for _ in range(size // 65536):
-                writer.write(b"x" * 65536)
-                sent += 65536
-                await writer.drain()
+            writer.write(ok(b"x" * 100_000))
+            await writer.drain()
+            answered += 1
 
     gateway = await stage()
     gateway.warm(await backend(handler))
-    reader, writer = await gateway.connect()
-    writer.write(post(close=False) * 6)
-    await asyncio.wait_for(reader.readexactly(size - 1000), PATIENCE)
+    _, writer = await gateway.connect()
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.write(post(close=False) * 400)
     before = -1
-    while before != sent:
-        before = sent
+    while before != answered:
+        before = answered
         await asyncio.sleep(0.3)
-    assert sent < 3 * size
+    assert 0 < answered < 250
     writer.transport.abort()
