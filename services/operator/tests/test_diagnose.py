@@ -1,0 +1,153 @@
+"""The observation of a backend (row L12, O7): each reason, their precedence, and ties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cluster import pod, running, waiting
+from noctaya_api.conditions import ObservationReason as Reason
+from noctaya_operator.diagnose import BackendState, active, diagnose_backend, diagnose_pod
+from noctaya_operator.kube.objects import Object
+from noctaya_operator.object_names import ObjectNames
+
+UNSCHEDULABLE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "Unschedulable",
+    "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
+}
+OOM = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+
+
+def init(state: Object, **more: Any) -> Object:
+    return {"initContainerStatuses": [{"name": "wait-for-prewarm", "state": state, **more}]}
+
+
+TABLE: list[tuple[Object, Reason]] = [
+    (waiting("ErrImagePull"), Reason.IMAGE_PULL_FAILED),
+    (waiting("ImagePullBackOff"), Reason.IMAGE_PULL_FAILED),
+    (waiting("InvalidImageName"), Reason.IMAGE_PULL_FAILED),
+    (waiting("RegistryUnavailable"), Reason.IMAGE_PULL_FAILED),
+    (waiting("CrashLoopBackOff", lastState=OOM), Reason.OOM_KILLED),
+    (running(lastState=OOM), Reason.OOM_KILLED),
+    (waiting("CrashLoopBackOff"), Reason.CRASH_LOOP_BACK_OFF),
+    (waiting("CrashLoopBackOff", restartCount=7), Reason.CRASH_LOOP_BACK_OFF),
+    (waiting("CreateContainerConfigError"), Reason.CRASH_LOOP_BACK_OFF),
+    (running(restartCount=2), Reason.CONTAINER_RESTARTING),
+    (running(restartCount=1), Reason.MODEL_LOADING),
+    ({"conditions": [UNSCHEDULABLE]}, Reason.SCHEDULING_DELAYED),
+    (running(), Reason.MODEL_LOADING),
+    (waiting("ContainerCreating"), Reason.STARTING),
+    (waiting("ErrImagePull", container="sidecar"), Reason.STARTING),
+    (running(ready=True), Reason.STARTING),
+    (running(ready=True, restartCount=9, lastState=OOM), Reason.STARTING),
+    ({}, Reason.STARTING),
+    (init({"waiting": {"reason": "ImagePullBackOff"}}), Reason.IMAGE_PULL_FAILED),
+    (init({"waiting": {"reason": "CrashLoopBackOff"}}), Reason.INIT_CONTAINER_FAILED),
+    (init({"waiting": {"reason": "CreateContainerConfigError"}}), Reason.INIT_CONTAINER_FAILED),
+    (init({"running": {}}), Reason.STARTING),
+    (
+        init({"terminated": {"exitCode": 1}}, restartCount=2),
+        Reason.INIT_CONTAINER_FAILED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("status", "reason"), TABLE)
+def test_l12_a_pod_is_seen_as_the_table_says(status: Object, reason: Reason) -> None:
+    assert diagnose_pod(pod(status)).reason is reason
+
+
+def state(*pods: Object, deployment: Object | None = None, **more: Any) -> BackendState:
+    given: dict[str, Any] = {"claim": None, "storage_classes": {"fast": False}, **more}
+    return BackendState(
+        names=ObjectNames(service="chat", namespace="team"),
+        deployment=deployment or {"spec": {"replicas": len(pods)}, "status": {"replicas": len(pods)}},
+        pods=pods,
+        **given,
+    )
+
+
+def test_l12_the_most_urgent_reason_over_all_pods_counts_and_ties_go_by_message() -> None:
+    pods = [
+        pod(running(), name="a"),
+        pod(waiting("CrashLoopBackOff"), name="c"),
+        pod(waiting("CrashLoopBackOff"), name="b"),
+    ]
+    found = diagnose_backend(state(*pods))
+    assert found.reason is Reason.CRASH_LOOP_BACK_OFF
+    assert "Pod b" in found.message
+    assert diagnose_backend(state(*reversed(pods))) == found
+
+
+def test_l12_no_pod_is_activating() -> None:
+    assert diagnose_backend(state()).reason is Reason.ACTIVATING
+
+
+def test_l12_a_missed_progress_deadline_overrides_and_tells_the_cause() -> None:
+    late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    deployment = {"spec": {"replicas": 1}, "status": {"replicas": 1, "conditions": [late]}}
+    found = diagnose_backend(state(pod(waiting("ErrImagePull")), deployment=deployment))
+    assert found.reason is Reason.PROGRESS_DEADLINE_EXCEEDED
+    assert "can't be pulled" in found.message
+    deployment["status"]["replicas"] = 0
+    assert diagnose_backend(state(deployment=deployment)).reason is Reason.ACTIVATING
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ('pods "x" is forbidden: exceeded quota: small', Reason.QUOTA_EXCEEDED),
+        ('admission webhook "policy" denied the request', Reason.ADMISSION_DENIED),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', Reason.ADMISSION_DENIED),
+    ],
+)
+def test_o7_pods_that_can_not_be_created_are_seen(message: str, reason: Reason) -> None:
+    failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    deployment: Object = {"spec": {"replicas": 1}, "status": {"conditions": [failure]}}
+    found = diagnose_backend(state(deployment=deployment))
+    assert (found.reason, found.hard) == (reason, True)
+    assert message in found.message
+    deployment["spec"]["replicas"] = 0
+    assert not diagnose_backend(state(deployment=deployment)).hard
+
+
+def claim(phase: str = "Pending", **spec: Any) -> Object:
+    return {"metadata": {"name": "chat-cache", "namespace": "team"}, "spec": spec, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("given", "classes", "missing"),
+    [
+        (claim(storageClassName="slow"), {"fast": True}, True),
+        (claim(storageClassName="fast"), {"fast": False}, False),
+        (claim(), {"fast": False}, True),
+        (claim(), {"fast": True}, False),
+        (claim(storageClassName="slow"), None, False),
+        (claim(storageClassName=""), {}, False),
+        (claim("Bound", storageClassName="slow"), {}, False),
+        (claim(storageClassName="slow", volumeName="by-hand"), {}, False),
+    ],
+)
+def test_o7_a_claim_that_waits_for_a_missing_storage_class_is_seen(
+    given: Object, classes: dict[str, bool] | None, missing: bool
+) -> None:
+    found = diagnose_backend(state(pod({}), claim=given, storage_classes=classes))
+    assert (found.reason is Reason.STORAGE_CLASS_MISSING) is missing
+
+
+def test_messages_stay_the_same_from_attempt_to_attempt() -> None:
+    first = waiting("ErrImagePull", message='rpc error: manifest for "x:1" not found')
+    second = waiting("ImagePullBackOff", message='Back-off pulling image "x:1": ErrImagePull: not found')
+    assert diagnose_pod(pod(first)) == diagnose_pod(pod(second))
+    early = waiting("CrashLoopBackOff", message="back-off 10s restarting failed container", restartCount=3)
+    late = waiting("CrashLoopBackOff", message="back-off 5m0s restarting failed container", restartCount=9)
+    assert diagnose_pod(pod(early)) == diagnose_pod(pod(late))
+
+
+def test_pods_that_are_over_or_going_do_not_count() -> None:
+    assert active(pod({"phase": "Running"}))
+    assert not active(pod({"phase": "Failed"}))
+    assert not active(pod({"phase": "Succeeded"}))
+    assert not active(pod({}, deletionTimestamp="2026-11-30T08:00:00Z"))
