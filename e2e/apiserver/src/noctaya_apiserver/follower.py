@@ -13,13 +13,15 @@ from .client import ApiClient, Object, Refused
 
 PAUSE: Final = 0.1
 WATCH_SECONDS: Final = 5
+PASSING: Final = frozenset({404, 409, 410, 429, 500, 503})
+"""The object moved on, the kind is not there (yet), or the server is starting."""
 
 
 class Follower:
     """Calls `seen` with each object as it is and as it becomes, on a thread of its own.
 
-    What the server refuses (`Conflict`, `NotFound`: the object moved on) is left to the next change. Any
-    other error of `seen` ends the thread and is raised by `stop`.
+    A passing refusal of what `seen` wants is left to the next change of the object; any other error ends the
+    thread and is raised by `stop`.
 
     Args:
         client: for the thread alone.
@@ -50,15 +52,20 @@ class Follower:
         while not self._stopping.is_set():
             try:
                 self._follow()
-            except (Refused, httpx.TransportError):
-                # The server restarts, forgot the version we watched from, or the kind is not there yet.
+            except httpx.TransportError:  # the server restarts
                 time.sleep(PAUSE)
             except Exception as error:  # noqa: BLE001  whatever it is belongs to the thread that waits for us
                 self._error = error
                 return
 
     def _follow(self) -> None:
-        found = self._client.get(self._path)
+        try:
+            found = self._client.get(self._path)
+        except Refused as error:
+            if error.status not in PASSING:
+                raise
+            time.sleep(PAUSE)
+            return
         for item in found["items"]:
             self._show(item)
         version = found["metadata"]["resourceVersion"]
@@ -75,5 +82,5 @@ class Follower:
         try:
             self._seen(obj)
         except Refused as error:
-            if error.status not in {404, 409}:
+            if error.status not in PASSING:
                 raise
