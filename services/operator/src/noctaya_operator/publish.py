@@ -73,7 +73,10 @@ class StatusWriter:
                 continue
             self._metrics.wrote(self._resource, "update_status")
             answer.get("metadata", {}).pop("managedFields", None)
-            self._written[key] = answer
+            seen = self._cache.get(key)
+            # The watch may be ahead of the answer; to believe the answer then would be to miss the change.
+            if seen is None or not _as_new(seen, answer):
+                self._written[key] = answer
             return answer, True
         raise AssertionError("the loop returns or raises")
 
@@ -84,10 +87,14 @@ class StatusWriter:
         written = self._written.get(key_of(shown))
         if written is None:
             return
-        theirs, ours = resource_version_of(shown), resource_version_of(written)
-        newer = not (theirs.isdigit() and ours.isdigit()) or int(theirs) >= int(ours)
-        if newer or new is None:
+        if new is None or _as_new(shown, written):
             del self._written[key_of(shown)]
+
+
+def _as_new(seen: Object, written: Object) -> bool:
+    """Whether the watch shows at least the state that our write led to."""
+    theirs, ours = resource_version_of(seen), resource_version_of(written)
+    return not (theirs.isdigit() and ours.isdigit()) or int(theirs) >= int(ours)
 
 
 def same_status(stored: Any, wanted: Mapping[str, Any]) -> bool:
