@@ -6,6 +6,7 @@ credential is written as `[redacted]`.
 
 import json
 import logging
+import os
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -71,6 +72,9 @@ def configure_logging(*, service: str, level: str = "info", stream: TextIO | Non
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     # httpx logs every request at info; probes and reports would fill the log.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, root.level))
+    # gRPC's core writes lines of its own to stderr, one for every refused TLS handshake. It reads this
+    # when it is loaded.
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 
 def _is_credential(name: str) -> bool:
