@@ -207,6 +207,9 @@ class Cluster:
         assert found is not None, f"no {resource} {name}"
         return found
 
+    def the_deployment(self, name: str = "chat") -> Object:
+        return self.the(DEPLOYMENTS, name)
+
     def status(self, name: str = "chat") -> Object:
         found: Object = self.the(LLM_SERVICES, name).get("status") or {}
         return found

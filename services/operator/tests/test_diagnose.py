@@ -87,7 +87,7 @@ def test_l12_no_pod_is_activating() -> None:
 
 def test_l12_a_missed_progress_deadline_overrides_and_tells_the_cause() -> None:
     late = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
-    deployment = {"spec": {"replicas": 1}, "status": {"replicas": 1, "conditions": [late]}}
+    deployment: Object = {"spec": {"replicas": 1}, "status": {"replicas": 1, "conditions": [late]}}
     found = diagnose_backend(state(pod(waiting("ErrImagePull")), deployment=deployment))
     assert found.reason is Reason.PROGRESS_DEADLINE_EXCEEDED
     assert "can't be pulled" in found.message

@@ -138,7 +138,7 @@ def test_only_what_we_applied_is_ours() -> None:
 def test_what_is_kept_of_ownership_is_shared_text_that_says_the_same() -> None:
     first, second = live(), live()
     for uid, stored in (("u1", first), ("u2", second)):
-        reference = {"f:ownerReferences": {f'k:{{"uid":"{uid}"}}': {}}}
+        reference: Object = {"f:ownerReferences": {f'k:{{"uid":"{uid}"}}': {}}}
         owned = {**OWNED, "f:metadata": {**OWNED["f:metadata"], **reference}}
         stored["metadata"]["managedFields"] = [entry("noctaya-operator", owned)]
         keep_own_fields(stored)
