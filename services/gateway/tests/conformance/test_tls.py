@@ -58,6 +58,8 @@ async def test_https_backend_that_cannot_be_verified_is_never_ready(
     assert (await rig.gateway.ask()).status == 503
     assert not await rig.gateway.backend_ready()
     assert backend.calls == []
+    # asyncio's streams may report a failed handshake a second time when they are collected.
+    rig.gateway.lines[:] = [line for line in rig.gateway.lines if "CERTIFICATE_VERIFY_FAILED" not in line]
 
 
 @ONE_ENGINE
