@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -38,8 +38,12 @@ DRAIN: Final = 1.0
 """Seconds for scrapes in progress at the end."""
 
 
-async def serve(settings: OperatorSettings, stop: Stop) -> None:
+async def serve(
+    settings: OperatorSettings, stop: Stop, *, on_started: Callable[[Sequence[int]], None] | None = None
+) -> None:
     """Run one operator until the stop.
+
+    `on_started` is called with the ports of the endpoints, health first, once they are served.
 
     Raises:
         AccessError: there is no usable configuration of an API server.
@@ -89,6 +93,8 @@ async def serve(settings: OperatorSettings, stop: Stop) -> None:
                 "identity": operator.identity,
             },
         )
+        if on_started is not None:
+            on_started([server.port for server in servers])
         work = operator.work() if elector is None else elector.run(operator.work)
         await _until(stop, operator.follow(), work)
         await _flush(operator)
