@@ -208,3 +208,22 @@ def test_what_no_operator_could_render_is_found_before_it_runs(tmp_path: Path) -
 def test_paths_are_written_as_people_write_them() -> None:
     assert format_path(("spec", "container", "env", 0, "name")) == "spec.container.env[0].name"
     assert format_path(()) == ""
+
+
+def test_a_file_that_no_manifest_needs_is_not_read_to_its_end(tmp_path: Path) -> None:
+    assert problems(tmp_path, SERVICE + "# é\n" * 400_000) == [
+        "0.yaml: is larger than 1 MiB; keep the manifests of Noctaya in files of their own"
+    ]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    file = tmp_path / "windows.yaml"
+    file.write_bytes(("\ufeff" + SERVICE.lstrip("\n").replace("\n", "\r\n")).encode())
+    assert [service.name for service in load_manifests([file]).services] == ["chat"]
+
+
+def test_a_message_never_controls_the_terminal_and_never_floods_it(tmp_path: Path) -> None:
+    (shown,) = problems(tmp_path, SERVICE.replace("name: chat", 'name: "\\e[31mred"'))
+    assert r"LLMService/\x1b[31mred" in shown
+    (shown,) = problems(tmp_path, SERVICE + "  " + "x" * 5000 + ": 1\n")
+    assert len(shown) < 600

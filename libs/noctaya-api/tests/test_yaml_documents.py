@@ -61,3 +61,33 @@ def test_the_line_of_a_field_is_that_of_its_key_or_of_the_closest_object() -> No
     assert document.line_of(("a", "b", 0, "missing")) == 3
     assert document.line_of(("a", "b", 9)) == 2
     assert document.line_of(("missing",)) == 1
+
+
+def test_an_alias_bomb_is_refused_at_once() -> None:
+    levels = "abcdefghij"
+    text = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    for outer, inner in zip(levels[1:], levels, strict=False):
+        text += f"{outer}: &{outer} [{', '.join([f'*{inner}'] * 10)}]\n"
+    with pytest.raises(YamlError, match="holds more than 300000 values"):
+        values(text)
+
+
+def test_merges_of_merges_do_not_grow() -> None:
+    text = "m0: &m0 {k: 1}\n"
+    for level in range(1, 12):
+        text += f"m{level}: &m{level} {{<<: [{', '.join([f'*m{level - 1}'] * 10)}]}}\n"
+    (value,) = values(text)
+    assert isinstance(value, dict)
+    assert value["m11"] == {"k": 1}
+
+
+def test_deep_nesting_is_refused_with_a_line() -> None:
+    with pytest.raises(YamlError, match="is nested too deeply") as refused:
+        values("a:\n " + "[" * 5000 + "]" * 5000)
+    assert refused.value.line == 2
+
+
+def test_a_huge_number_is_quoted_in_part() -> None:
+    with pytest.raises(YamlError) as refused:
+        values("a: " + "9" * 5000)
+    assert len(refused.value.message) < 300

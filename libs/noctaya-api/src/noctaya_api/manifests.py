@@ -21,6 +21,10 @@ from noctaya_api.structural import Path, Schema, schema_at, structural_schema, u
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 from noctaya_api.yaml_documents import Document, YamlError, read_documents
 
+LARGEST_FILE: Final = 1 << 20
+"""Bytes of one file: an object in a cluster can't be larger, and no reader is kept busy for minutes."""
+_LONGEST: Final = 500
+
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
@@ -41,7 +45,8 @@ class Note:
         place = f"{self.file}:{self.line}" if self.line else self.file
         if self.document:
             place += f" (document {self.document})"
-        return f"{' '.join(part for part in (place, self.object, self.field) if part)}: {self.message}"
+        where = " ".join(part for part in (place, self.object, self.field) if part)
+        return printable(f"{where}: {self.message}")
 
 
 class ManifestError(ValueError):
@@ -157,18 +162,14 @@ class _Loading:
 
     def read(self, file: FilePath) -> None:
         try:
-            text = file.read_text(encoding="utf-8")
-        except OSError as error:
-            self.problems.append(Note(file=str(file), message=f"can't be read: {error.strerror or error}"))
-            return
-        except UnicodeDecodeError:
-            self.problems.append(Note(file=str(file), message="is not UTF-8 text"))
-            return
-        try:
-            for document in read_documents(text):
+            for document in read_documents(_text(file)):
                 self._document(str(file), document)
         except YamlError as problem:
             self.problems.append(Note(file=str(file), line=problem.line, message=problem.message))
+        except OSError as error:
+            self.problems.append(Note(file=str(file), message=f"can't be read: {error.strerror or error}"))
+        except _Unusable as problem:
+            self.problems.append(Note(file=str(file), message=str(problem)))
 
     def _document(self, file: str, document: Document, prefix: Path = (), value: Any = None) -> None:
         value = document.value if value is None else value
@@ -232,6 +233,21 @@ class _Loading:
         return self.schemas[name]
 
 
+class _Unusable(ValueError):
+    """A file that can't hold manifests."""
+
+
+def _text(file: FilePath) -> str:
+    with file.open("rb") as opened:
+        content = opened.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise _Unusable("is larger than 1 MiB; keep the manifests of Noctaya in files of their own")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _Unusable("is not UTF-8 text") from None
+
+
 def _preflight(parsed: LLMService | InferenceRuntime) -> Iterable[Finding]:
     return preflight_service(parsed) if isinstance(parsed, LLMService) else preflight_runtime(parsed)
 
@@ -255,3 +271,9 @@ def format_path(path: Path) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
+
+
+def printable(text: str) -> str:
+    """One line for a terminal: control characters of a manifest written out, the end of a huge value cut."""
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

@@ -17,6 +17,11 @@ except ImportError as error:
 
 from noctaya_api.structural import Path
 
+MOST_VALUES: Final = 300_000
+"""Values of one document, with aliases counted as often as they are used: far more than a manifest has, few
+enough to be built in a second."""
+_QUOTED: Final = 60
+
 
 class YamlError(ValueError):
     """The text is not usable YAML. `line` counts from 1."""
@@ -51,6 +56,11 @@ class Document:
 class _Loader(yaml.SafeLoader):
     """The safe loader without timestamps and base-60 numbers, which JSON doesn't have."""
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Resolve merge keys. A key is kept once, or merges of merges would grow without bound."""
+        super().flatten_mapping(node)
+        node.value = list({key.value: (key, item) for key, item in node.value}.values())
+
 
 _KEPT: Final = ("null", "bool", "int", "float", "merge")
 _Loader.yaml_implicit_resolvers = {
@@ -73,29 +83,41 @@ def read_documents(text: str) -> Iterator[Document]:
             node = loader.get_node()
             if node is None:
                 break
-            value = _build(loader, node, ())
+            value = _Builder(loader).build(node, ())
             if value is not None:
                 yield Document(number=number, value=value, node=node)
     except yaml.YAMLError as error:
         raise _problem(error, text) from None
+    except RecursionError:
+        raise YamlError("is nested too deeply", line=loader.line + 1) from None
     finally:
         loader.dispose()
 
 
-def _build(loader: _Loader, node: yaml.Node, ancestors: tuple[int, ...]) -> Any:
-    line = node.start_mark.line + 1
-    if id(node) in ancestors:
-        raise YamlError("an alias refers to the object that contains it", line=line)
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(loader, node)
-    inner = (*ancestors, id(node))
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_build(loader, item, inner) for item in node.value]
-    if not isinstance(node, yaml.MappingNode) or node.tag != "tag:yaml.org,2002:map":
-        raise YamlError(f"the tag {node.tag} has no place in a manifest", line=line)
-    _refuse_duplicates(node)
-    loader.flatten_mapping(node)
-    return {_key(key): _build(loader, item, inner) for key, item in node.value}
+class _Builder:
+    """Turns the nodes of one document into a JSON value."""
+
+    def __init__(self, loader: _Loader) -> None:
+        self._loader = loader
+        self._left = MOST_VALUES
+
+    def build(self, node: yaml.Node, ancestors: tuple[int, ...]) -> Any:
+        line = node.start_mark.line + 1
+        self._left -= 1
+        if self._left < 0:
+            raise YamlError(f"holds more than {MOST_VALUES} values, aliases counted in full", line=line)
+        if id(node) in ancestors:
+            raise YamlError("an alias refers to the object that contains it", line=line)
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(self._loader, node)
+        inner = (*ancestors, id(node))
+        if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+            return [self.build(item, inner) for item in node.value]
+        if not isinstance(node, yaml.MappingNode) or node.tag != "tag:yaml.org,2002:map":
+            raise YamlError(f"the tag {node.tag} has no place in a manifest", line=line)
+        _refuse_duplicates(node)
+        self._loader.flatten_mapping(node)
+        return {_key(key): self.build(item, inner) for key, item in node.value}
 
 
 def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
@@ -107,7 +129,8 @@ def _scalar(loader: _Loader, node: yaml.ScalarNode) -> Any:
     try:
         return loader.construct_object(node)
     except ValueError as error:
-        raise YamlError(f"{node.value!r} is not a value of its type: {error}", line=line) from None
+        quoted = node.value if len(node.value) <= _QUOTED else f"{node.value[:_QUOTED]}…"
+        raise YamlError(f"{quoted!r} is not a value of its type: {error}", line=line) from None
 
 
 def _key(node: yaml.Node) -> str:
