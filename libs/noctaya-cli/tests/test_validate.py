@@ -143,3 +143,18 @@ def test_settings_for_the_gateway_must_be_ours() -> None:
     assert parse_settings(["NOCTAYA_LOG_LEVEL=debug"]) == {"NOCTAYA_LOG_LEVEL": "debug"}
     with pytest.raises(OptionError, match="expected NOCTAYA_NAME=VALUE"):
         parse_settings(["PATH=/"])
+
+
+def test_a_probe_of_a_port_that_the_container_does_not_have(tmp_path: Path) -> None:
+    probe = "  health: {readiness: {httpGet: {path: /, port: metrics}}}\n"
+    done = noctaya("validate", manifest(tmp_path, RUNTIME.replace("ARGUMENT", "x") + probe))
+    assert done.exit_code == 1
+    assert "InferenceRuntime/engine: spec.health: a probe uses the unknown port 'metrics'" in done.stderr
+
+
+def test_what_a_manifest_says_never_controls_the_terminal(tmp_path: Path) -> None:
+    text = SERVICE.replace("RUNTIME", "{name: engine}") + RUNTIME.replace("ARGUMENT", "\\e[2J")
+    done = noctaya("validate", manifest(tmp_path, text))
+    assert done.exit_code == 0, done.output
+    assert r"\x1b[2J" in done.stdout
+    assert "\x1b" not in done.stdout

@@ -61,7 +61,7 @@ def run(  # noqa: PLR0917 - typer turns parameters into options
         ),
     ] = None,
 ) -> None:
-    """Run LLMServices on this machine, with the manifests of a cluster."""
+    """Run LLMServices on this machine."""
     from noctaya_cli.session import run_session  # noqa: PLC0415 - gRPC and rich cost a second of CPU
 
     try:
@@ -83,17 +83,21 @@ def run(  # noqa: PLR0917 - typer turns parameters into options
 @app.command()
 def validate(files: Files) -> None:
     """Check manifests without running them."""
-    from noctaya_cli.validation import validate as validate_files  # noqa: PLC0415 - pydantic models
+    from noctaya_api.manifests import printable  # noqa: PLC0415 - pydantic models
+
+    from noctaya_cli.validation import validate as validate_files  # noqa: PLC0415
 
     report = validate_files(files)
     for line in report.summary:
-        typer.echo(line)
+        typer.echo(printable(line))
     if report.problems:
         fail("\n".join(report.problems))
 
 
 def fail(message: str) -> None:
     """Print what is wrong and end with exit code 1."""
+    from noctaya_api.manifests import printable  # noqa: PLC0415
+
     for line in message.splitlines():
-        print(f"error: {line}", file=sys.stderr)
+        print(f"error: {printable(line)}", file=sys.stderr)
     raise typer.Exit(1)

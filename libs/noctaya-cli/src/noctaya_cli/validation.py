@@ -6,6 +6,7 @@ from pathlib import Path
 from noctaya_api.manifests import ManifestError, Manifests, load_manifests
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 
+from noctaya_cli.planning import plan_probes
 from noctaya_cli.rendering import (
     PlanError,
     render_container,
@@ -30,7 +31,12 @@ def validate(paths: list[Path]) -> Report:
     except ManifestError as error:
         return Report(problems=tuple(str(problem) for problem in error.problems))
     problems: list[str] = []
-    summary = [describe_runtime(runtime) for runtime in manifests.runtimes]
+    summary: list[str] = []
+    for runtime in manifests.runtimes:
+        try:
+            summary.append(describe_runtime(runtime))
+        except PlanError as error:
+            problems.append(error.located(manifests.places))
     for service in manifests.services:
         try:
             summary.append(describe_service(service, manifests))
@@ -43,7 +49,8 @@ def validate(paths: list[Path]) -> Report:
 
 
 def describe_runtime(runtime: InferenceRuntime) -> str:
-    """One line about a runtime."""
+    """One line about a runtime; raises PlanError for a probe of a port that it doesn't have."""
+    plan_probes(runtime)
     spec = runtime.spec
     return f"{subject_of(runtime)}: {spec.family} on {spec.vendor}, image {spec.container.image}"
 
