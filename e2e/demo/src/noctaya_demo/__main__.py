@@ -1,6 +1,7 @@
 """`python -m noctaya_demo`: see README of the repository; exit code 0 only if every step held."""
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -29,6 +30,7 @@ def main() -> int:
         "--picture", type=Path, help="write the measured cold start as data for docs/pictures"
     )
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(highlight=False)
     began = time.monotonic()
     console.print("\n  [bold]Noctaya[/bold]: a language model asleep, woken by a request, gone when idle\n")

@@ -1,6 +1,8 @@
 """`noctaya run` as a child process, watched through its `--events` file and the process table."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+from noctaya_cli.guard import PR_SET_PDEATHSIG, prctl
 
 MODEL_PROGRAM = "noctaya-llamacpp"
 POLL = 0.02
@@ -52,7 +55,8 @@ class Stack:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                start_new_session=True,  # Ctrl-C is for the demo, which then ends it in order
+                preexec_fn=end_with(os.getpid()),
             )
 
     def events(self) -> list[Event]:
@@ -120,6 +124,10 @@ class Stack:
 
     def stop(self) -> list[psutil.Process]:
         """End it in order; returns processes that are still there afterwards (none, when all is well)."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(
+                number, signal.SIG_IGN
+            )  # this is the end already; a second Ctrl-C must not spoil it
         family = self.processes()
         if self.process.poll() is None:
             self.process.terminate()
@@ -132,3 +140,14 @@ class Stack:
             [process for process in family if process is not self.process], timeout=10
         )
         return alive
+
+
+def end_with(parent: int) -> Callable[[], None]:
+    """What a child does before it becomes its program: have the kernel send it SIGTERM when `parent` dies."""
+
+    def prepare() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # dead already, before the kernel was asked
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return prepare

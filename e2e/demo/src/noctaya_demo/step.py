@@ -35,7 +35,7 @@ class Step:
         if error is not None:
             if self._shown:
                 self._console.print()
-            text = line("✗", self._name, "red").append(str(error) or type(error).__name__, style="red")
+            text = line("✗", self._name, "red").append(describe(error), style="red")
         elif self._shown:
             text = Text("  ").append("✓", style="green").append(f"  {took:.1f} s", style="dim")
         else:
@@ -57,3 +57,10 @@ class Step:
 def line(sign: str, name: str, colour: str) -> Text:
     """The beginning of a step's line."""
     return Text(f"  {sign} ", style=colour).append(f"{name:<{NAME_WIDTH}} ", style="bold default")
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong, in words."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return str(error) or type(error).__name__

@@ -36,6 +36,14 @@ def ensure_weights(models: Path) -> bool:
     The file appears under its name only when it is complete and verified, so an interrupted run leaves
     nothing that a later one could take for a model.
     """
+    try:
+        return fetch_weights(models)
+    except OSError as error:
+        raise WeightsUnavailable(f"{error.filename or models}: {error.strerror or error}") from error
+
+
+def fetch_weights(models: Path) -> bool:
+    """`ensure_weights`, with OSError for what the file system refuses."""
     target = models / FOLDER / Path(MEMBER).name
     if is_verified(target):
         return False
