@@ -14,6 +14,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio.client.rest import RESTClientObject
@@ -218,14 +219,26 @@ class HttpTransport:
 
 
 class _Session(RESTClientObject):
-    """The official session with TCP keepalive and without cookies."""
+    """The official session with TCP keepalive, without cookies and without ~/.netrc.
+
+    Left to trust the environment, the session would read ~/.netrc and look for proxies again for every single
+    request, in threads, and refuse to send our credential where that file has one for the host.
+    """
 
     def _create_pool_manager(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self.ssl_context, socket_factory=_kept_alive_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=True,
+            proxy=environment_proxy(self.configuration.host),
         )
+
+
+def environment_proxy(server: str) -> str | None:
+    """The proxy that HTTPS_PROXY and NO_PROXY name for this URL; one in the kubeconfig goes before it."""
+    parts = urlsplit(server)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _kept_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
