@@ -1,8 +1,9 @@
 """Which services a change concerns, and how soon.
 
 A change of a service's own spec is worked on at once. Changes of its objects come in bursts, so they wait a
-twentieth of a second for each other. A changed runtime queues all its services in a lane of their own, behind
-which nobody else has to wait.
+twentieth of a second for each other. A changed runtime queues all its services in a lane of their own, and so
+do changes of objects, which such a rollout brings by the hundred: nobody who changes a service has to wait
+behind either.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ RUNTIMES: Final = "runtimes"
 """Lane of services whose runtime changed."""
 _SUFFIXES: Final = {ref.key.name for ref in ObjectNames(service="", namespace="").all()}
 """What is appended to the name of a service for the names of its objects."""
+OBJECTS: Final = "objects"
+"""Lane of services one of whose objects changed."""
 _NOISE: Final = frozenset({"resourceVersion", "generation", "managedFields"})
 
 
@@ -44,7 +47,7 @@ def route(caches: Caches, runtimes: RuntimeCatalog, queue: WorkQueue[Key]) -> No
             keys |= set(_may_want(key_of(old)))
         for key in keys:
             if services.get(key) is not None:
-                queue.add_after(key, SETTLE)
+                queue.add_after(key, SETTLE, lane=OBJECTS)
 
     def runtime_changed(wishes: set[str]) -> None:
         for wish in sorted(wishes):
