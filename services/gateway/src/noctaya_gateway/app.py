@@ -20,9 +20,9 @@ from noctaya_gateway.settings import GatewaySettings, load
 
 log = logging.getLogger(__name__)
 
-GC_THRESHOLDS = (20_000, 20, 50)
-"""Cycles are collected rarely: requests make none, and the defaults walk thousands of held ones again and
-again, which was 40 % of the CPU of releasing them (docs/performance.md, P4)."""
+GC_THRESHOLDS = (20_000, 5, 5)
+"""Cycles are collected rarely: requests and connections make none, and the defaults walk thousands of held
+ones again and again, which was 40 % of the CPU of releasing them (docs/performance.md, P4)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

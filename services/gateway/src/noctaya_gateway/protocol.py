@@ -112,6 +112,8 @@ class ModelProtocol(HeadTimeout, HttpToolsProtocol):
         active, self._active = self._active, None
         if active is not None:
             active.client_gone()
+        # Both point back here; without this every closed connection would wait for the collector.
+        del self.parser, self._writer
 
     def pause_writing(self) -> None:
         """The transport holds as much as it may."""

@@ -223,6 +223,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._on_gone(self)
+        del self._parser  # it points back here, and would leave every closed connection to the collector
         receiver, self._receiver = self._receiver, None
         if receiver is None:
             return
