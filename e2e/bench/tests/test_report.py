@@ -1,7 +1,14 @@
 from datetime import UTC, datetime
 
 import pytest
-from noctaya_bench.report import BEGIN, END, render_report, render_table, replace_measured
+from noctaya_bench.report import (
+    GATEWAY,
+    OPERATOR,
+    by_section,
+    render_report,
+    render_table,
+    replace_measured,
+)
 from noctaya_bench.verdicts import Finding, Verdict, at_most
 
 WHEN = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -38,11 +45,25 @@ def test_report_puts_promises_first_then_figures_then_versions():
     assert promise < figures < versions
 
 
-def test_only_the_measured_part_of_the_document_is_replaced():
-    document = f"# Performance\n\nprose\n\n{BEGIN}\nold figures\n{END}\n\nmore prose\n"
-    once = replace_measured(document, "new figures\n")
-    assert once == f"# Performance\n\nprose\n\n{BEGIN}\n\nnew figures\n\n{END}\n\nmore prose\n"
-    assert replace_measured(once, "new figures\n") == once
+def document(gateway, operator):
+    begin = "begin; written by python -m noctaya_bench --write -->"
+    return (
+        f"# Performance\n\nprose\n\n<!-- measured: {begin}\n{gateway}\n<!-- measured: end -->\n\n"
+        f"more prose\n\n<!-- operator measured: {begin}\n{operator}\n<!-- operator measured: end -->\n"
+    )
+
+
+def test_only_one_measured_part_of_the_document_is_replaced():
+    once = replace_measured(document("old", "others"), "new\n", section=GATEWAY)
+    assert once == document("\nnew\n", "others")
+    assert replace_measured(once, "new\n", section=GATEWAY) == once
+    assert replace_measured(once, "theirs\n", section=OPERATOR) == document("\nnew\n", "\ntheirs\n")
+
+
+def test_measures_of_the_operator_have_a_part_of_their_own():
+    scale = Finding(measure="O1", title="")
+    assert by_section([FINDING, scale]) == {GATEWAY: [FINDING], OPERATOR: [scale]}
+    assert by_section([scale]) == {OPERATOR: [scale]}
 
 
 def test_document_without_markers_is_refused():

@@ -20,6 +20,7 @@ import uvloop
 
 from .lab import Lab
 from .measures import (
+    o1_operator_scale,
     p1_json_cost,
     p2_stream_cost,
     p3_added_latency,
@@ -31,7 +32,7 @@ from .measures import (
     p9_wake_latency,
     p10_aggregate_scaler,
 )
-from .report import render_finding, render_report, write_document
+from .report import by_section, render_finding, render_report, write_document
 from .tools import Tools, find_tools
 from .verdicts import Finding, Verdict
 from .versions import collect_versions
@@ -47,6 +48,7 @@ MEASURES: dict[str, Callable[[Lab], Awaitable[Finding]]] = {
     "P8": p8_stream_growth.measure,
     "P9": p9_wake_latency.measure,
     "P10": p10_aggregate_scaler.measure,
+    "O1": o1_operator_scale.measure,
 }
 NEED_WRK = frozenset({"P1", "P3", "P6"})
 
@@ -66,9 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         findings = uvloop.run(
             run_measures(options.only, tools, directory=Path(directory), quick=options.quick)
         )
-    report = render_report(findings, versions, when=datetime.now(UTC), quick=options.quick)
-    if options.write is not None:
-        write_document(options.write, report)
+    for section, found in by_section(findings).items():
+        report = render_report(found, versions, when=datetime.now(UTC), quick=options.quick)
+        if options.write is not None:
+            write_document(options.write, report, section=section)
     print_verdicts(findings)
     return exit_code(findings)
 

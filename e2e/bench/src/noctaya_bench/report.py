@@ -1,6 +1,7 @@
 """Findings as Markdown: the summary of promises first, then a table a measure.
 
-docs/performance.md keeps its prose; only what stands between the two markers is written by the bench.
+docs/performance.md keeps its prose; only what stands between two markers is written by the bench: one pair
+for the gateway and the aggregate scaler, one for the operator, so that each can be measured alone.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from pathlib import Path
 
 from .verdicts import Finding
 
-BEGIN = "<!-- measured: begin; written by python -m noctaya_bench --write -->"
-END = "<!-- measured: end -->"
+GATEWAY = "measured"
+OPERATOR = "operator measured"
+BEGIN = "<!-- {section}: begin; written by python -m noctaya_bench --write -->"
+END = "<!-- {section}: end -->"
 
 
 def render_report(
@@ -53,15 +56,25 @@ def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def replace_measured(document: str, measured: str) -> str:
-    """`document` with `measured` between its markers; ValueError when they are missing."""
-    head, begin, rest = document.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+def by_section(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """Findings by the part of the document they belong in; the operator's are called O and a number."""
+    sections: dict[str, list[Finding]] = {}
+    for finding in findings:
+        section = OPERATOR if finding.measure.startswith("O") else GATEWAY
+        sections.setdefault(section, []).append(finding)
+    return sections
+
+
+def replace_measured(document: str, measured: str, *, section: str = GATEWAY) -> str:
+    """`document` with `measured` between the markers of `section`; ValueError when they are missing."""
+    first, last = BEGIN.format(section=section), END.format(section=section)
+    head, begin, rest = document.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"the document lacks the lines {BEGIN!r} and {END!r}")
+        raise ValueError(f"the document lacks the lines {first!r} and {last!r}")
     return f"{head}{begin}\n\n{measured}\n{end}{tail}"
 
 
-def write_document(path: Path, measured: str) -> None:
+def write_document(path: Path, measured: str, *, section: str = GATEWAY) -> None:
     """Put the measured part into the document at `path`."""
-    path.write_text(replace_measured(path.read_text(), measured))
+    path.write_text(replace_measured(path.read_text(), measured, section=section))

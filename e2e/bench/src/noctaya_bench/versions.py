@@ -11,7 +11,10 @@ from pathlib import Path
 
 from .tools import Tools
 
-PACKAGES = ("noctaya-gateway", "uvicorn", "httptools", "uvloop", "fastapi", "httpx", "grpcio")
+PACKAGES = (
+    *("noctaya-gateway", "uvicorn", "httptools", "uvloop", "fastapi", "httpx", "grpcio"),
+    *("noctaya-operator", "kubernetes", "aiohttp"),
+)
 
 
 def collect_versions(tools: Tools) -> dict[str, str]:
