@@ -18,8 +18,7 @@ class HeadTimeout:
     """Mixin for protocols with uvicorn's httptools callbacks; put it before the protocol class.
 
     `head_age` is None while no head is awaited, else the number of sweeps since the wait began. A protocol
-    that
-    keeps the mark itself needs no mixin: the sweep looks for the attribute only.
+    that keeps the mark itself needs no mixin: the sweep looks for the attribute only.
     """
 
     head_age: int | None = None
@@ -32,14 +31,13 @@ class HeadTimeout:
         super().connection_made(transport)  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrives while a head is still owed afterwards."""
+        """Count what arrives and is no body: a head, or trailers, which have no other bound."""
         super().data_received(data)  # type: ignore[misc]
-        if self.head_age is not None:
-            self.head_bytes += len(data)
-            if self.head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-                if not _is_answering(self):
-                    self.transport.write(_TOO_LARGE)
-                self.transport.close()
+        self.head_bytes += len(data)
+        if self.head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            if not _is_answering(self):
+                self.transport.write(_TOO_LARGE)
+            self.transport.close()
 
     def on_message_begin(self) -> None:
         """A head has begun."""
@@ -51,6 +49,11 @@ class HeadTimeout:
         """The head is complete."""
         self.head_age = None
         super().on_headers_complete()  # type: ignore[misc]
+
+    def on_body(self, body: bytes) -> None:
+        """Body bytes, which are bounded elsewhere."""
+        self.head_bytes = 0
+        super().on_body(body)  # type: ignore[misc]
 
 
 class HeadWatch:
