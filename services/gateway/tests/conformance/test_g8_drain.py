@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 
 import grpc
@@ -218,16 +219,16 @@ async def test_g8_a_body_being_sent_when_the_drain_begins_is_still_served(start:
     assert rig.backend.calls[0].data == b"0123456789"
 
 
-async def test_g8_a_second_signal_does_not_break_the_drain(start: Start) -> None:
-    rig = await start(NOCTAYA_LAME_DUCK="100ms")
+async def test_g8_a_second_signal_ends_the_waiting_and_the_client_sees_it(start: Start) -> None:
+    """For the person at a terminal; a kubelet sends one."""
+    rig = await start(NOCTAYA_DRAIN_TIMEOUT="20s")
     rig.backend.script = hold
     async with connected(rig.gateway.port) as client:
         client.request()
-        call = await rig.backend.call()
-        for _ in range(3):
-            rig.gateway.terminate()
-            await asyncio.sleep(0.2)
-        call.reply()
-        call.finish()
-        assert (await client.reply()).status == 200
-    assert await rig.gateway.exit_code() == 0
+        await rig.backend.call()
+        rig.gateway.process.send_signal(signal.SIGINT)
+        await asyncio.sleep(0.5)
+        assert rig.gateway.running
+        rig.gateway.process.send_signal(signal.SIGINT)
+        assert await rig.gateway.exit_code(within=5) == 0
+        await client.wire.ended()
