@@ -250,3 +250,34 @@ async def test_g2_a_stream_with_its_done_is_not_followed_by_an_error(warm: Rig) 
         await client.head()
         body = await client.stream_to_end()
     assert body.data.startswith(b"".join(SSE_PIECES))
+
+
+@pytest.mark.parametrize("kind", ["stream", "plain"])
+async def test_g2_an_answer_that_was_cut_is_counted_once_and_not_as_200(warm: Rig, kind: str) -> None:
+    async def cut(call: Call) -> None:
+        if kind == "stream":
+            call.send_event_stream_head()
+            call.send_chunk(SSE_PIECES[0])
+        else:
+            call.send_head(headers=[(b"Content-Length", b"1000")])
+            call.send(b"x")
+        await call.wire.silent(0.1)
+        call.wire.close()
+
+    warm.backend.script = cut
+    before = await counted(warm)
+    async with connected(warm.gateway.port) as client:
+        client.request(body=STREAM_BODY)
+        await client.wire.until(b"0\r\n\r\n") if kind == "stream" else await client.wire.ended()
+    after = await counted(warm)
+    assert {code for code in after if after[code] != before.get(code, 0)} == {"502"}
+    assert after["502"] == before.get("502", 0) + 1
+
+
+async def counted(rig: Rig) -> dict[str, float]:
+    name = "noctaya_gateway_requests_total"
+    return {
+        dict(labels)["code"]: value
+        for (key, labels), value in (await rig.gateway.metrics()).items()
+        if key == name
+    }

@@ -245,3 +245,31 @@ async def test_g4_half_closed_client_is_gone(warm: Rig) -> None:
         call = await warm.backend.call()
         client.wire.shut_writing()
         await call.wire.ended(within=5)
+
+
+async def test_g4_date_and_server_of_the_backend_are_kept_and_not_doubled(warm: Rig) -> None:
+    async def script(call: Call) -> None:
+        call.reply(headers=[(b"Date", b"Tue, 15 Nov 1994 08:12:31 GMT"), (b"Server", b"model/1")])
+
+    warm.backend.script = script
+    head = (await warm.gateway.ask()).head
+    assert head.one("date") == b"Tue, 15 Nov 1994 08:12:31 GMT"
+    assert head.one("server") == b"model/1"
+
+
+async def test_g4_cookies_and_other_lists_are_not_joined(warm: Rig) -> None:
+    async def script(call: Call) -> None:
+        call.reply(
+            headers=[
+                (b"Set-Cookie", b"a=1; Path=/"),
+                (b"Vary", b"A"),
+                (b"Set-Cookie", b"b=2"),
+                (b"Vary", b"B"),
+            ]
+        )
+
+    warm.backend.script = script
+    head = (await warm.gateway.ask(headers=[(b"Cookie", b"x=1"), (b"Cookie", b"y=2")])).head
+    assert head.all("set-cookie") == [b"a=1; Path=/", b"b=2"]
+    assert head.all("vary") == [b"A", b"B"]
+    assert (await warm.backend.call()).head.all("cookie") == [b"x=1", b"y=2"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from .backend import FakeBackend
 from .process import GatewayProcess, eventually
+from .wire import SOON
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Rig:
     gateway: GatewayProcess
     backend: FakeBackend
 
-    async def set_healthy(self, healthy: bool, *, within: float = 10.0) -> None:
+    async def set_healthy(self, healthy: bool, *, within: float = SOON) -> None:
         """Change the backend's health and wait until the gateway knows."""
         self.backend.set_healthy(healthy)
 

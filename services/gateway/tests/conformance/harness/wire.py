@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-SOON = 10.0
+SOON = 20.0
 """Seconds any single wait may take on two busy cores before the test gives up."""
 
 
