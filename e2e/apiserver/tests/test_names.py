@@ -65,7 +65,7 @@ def test_o2_a_foreign_object_under_a_name_of_ours_stops_everything(
 
 
 def test_o2_two_services_whose_names_meet_never_share_an_object(world: World) -> None:
-    """`chat`'s public Service for its gateway Deployment `chat-gateway` against the service `chat-gateway`."""
+    """The gateway Deployment of `chat` and the backend of a service `chat-gateway` have one name."""
     first = world.create()
     world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
     before = world.objects()

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from .build import ensure_binaries
 from .child import ChildFailed
-from .client import load_objects
-from .control_plane import ControlPlane
 from .gotool import BuildError
-from .keda import ensure_keda_crds, keda_crds
+from .keda import ensure_keda_crds
+from .noctaya import noctaya_plane
 
 
 class Stopped(Exception):
@@ -33,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "build":
             build()
         else:
-            up(crds=options.crds, keda=options.keda, keep=options.keep)
+            up(keda=options.keda, keep=options.keep)
     except (BuildError, ChildFailed) as error:
         print(f"noctaya-apiserver: {error}", file=sys.stderr)
         return 1
@@ -48,14 +47,6 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("build", help="fill the cache: the binaries and KEDA's CRDs")
     start = commands.add_parser("up", help="start a control plane and stay until Ctrl-C or SIGTERM")
-    start.add_argument(
-        "--crds",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="install the CRDs of this folder (charts/operator/crds); may be repeated",
-    )
     start.add_argument("--no-keda", dest="keda", action="store_false", help="leave KEDA's CRDs out")
     start.add_argument("--keep", type=Path, metavar="FOLDER", help="keep data and logs in this new folder")
     return parser.parse_args(argv)
@@ -68,15 +59,12 @@ def build() -> None:
     _say(f"KEDA's CRDs: {ensure_keda_crds(report=_say)}")
 
 
-def up(*, crds: Sequence[Path], keda: bool, keep: Path | None) -> None:
-    """Start, say how to reach it, stay."""
-    wanted = [obj for folder in crds for obj in load_objects(*sorted(folder.glob("*.yaml")))]
-    if keda:
-        wanted += keda_crds(report=_say)
+def up(*, keda: bool, keep: Path | None) -> None:
+    """Start with the CRDs of Noctaya, say how to reach it, stay."""
     folder = keep or Path(tempfile.mkdtemp(prefix="noctaya-apiserver-"))
     signal.signal(signal.SIGTERM, _stop)
     try:
-        with ControlPlane(folder, objects=wanted, report=_say) as plane:
+        with noctaya_plane(folder, keda=keda, report=_say) as plane:
             _say(f"ready: {plane.server}; logs in {folder}; Ctrl-C ends it")
             print(f"export KUBECONFIG={plane.kubeconfig()}", flush=True)
             while True:

@@ -12,7 +12,7 @@ import httpx
 from .client import ApiClient, Object, Refused
 
 PAUSE: Final = 0.1
-WATCH_SECONDS: Final = 5
+WATCH_SECONDS: Final = 1
 PASSING: Final = frozenset({404, 409, 410, 429, 500, 503})
 """The object moved on, the kind is not there (yet), or the server is starting."""
 
@@ -49,34 +49,40 @@ class Follower:
             raise self._error
 
     def _run(self) -> None:
+        version = ""
         while not self._stopping.is_set():
             try:
-                self._follow()
+                version = self._follow(version) if version else self._list()
             except httpx.TransportError:  # the server restarts
+                time.sleep(PAUSE)
+            except Refused as error:
+                if error.status not in PASSING:
+                    self._error = error
+                    return
+                version = ""
                 time.sleep(PAUSE)
             except Exception as error:  # noqa: BLE001  whatever it is belongs to the thread that waits for us
                 self._error = error
                 return
 
-    def _follow(self) -> None:
-        try:
-            found = self._client.get(self._path)
-        except Refused as error:
-            if error.status not in PASSING:
-                raise
-            time.sleep(PAUSE)
-            return
+    def _list(self) -> str:
+        found = self._client.get(self._path)
         for item in found["items"]:
             self._show(item)
-        version = found["metadata"]["resourceVersion"]
+        return str(found["metadata"]["resourceVersion"])
+
+    def _follow(self, version: str) -> str:
+        """Follow from a version until the server ends the watch; returns the version to go on from."""
         with self._client.watch(self._path, seconds=WATCH_SECONDS, resourceVersion=version) as events:
             for event in events:
-                if self._stopping.is_set():
-                    return
+                if event["type"] == "ERROR":
+                    return ""
                 if event["type"] in {"ADDED", "MODIFIED"}:
                     self._show(event["object"])
-                elif event["type"] == "ERROR":
-                    return
+                version = str(event["object"]["metadata"]["resourceVersion"])
+                if self._stopping.is_set():
+                    break
+        return version
 
     def _show(self, obj: Object) -> None:
         try:

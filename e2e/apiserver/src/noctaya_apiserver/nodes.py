@@ -25,13 +25,22 @@ class FakeNode:
         self._addresses = itertools.count(2)
 
     def register(self) -> None:
-        """Make the Node object."""
+        """Make the Node object and a default StorageClass."""
         node: Object = {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": NODE, "labels": {"kubernetes.io/hostname": NODE}},
         }
         self._request("POST", "/api/v1/nodes", node)
+        default = {"storageclass.kubernetes.io/is-default-class": "true"}
+        storage: Object = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "standard", "annotations": default},
+            "provisioner": "example.com/none",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        }
+        self._request("POST", "/apis/storage.k8s.io/v1/storageclasses", storage)
 
     def seen(self, pod: Object) -> None:
         """One step towards the Pod's fate."""
