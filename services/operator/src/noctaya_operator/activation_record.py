@@ -68,15 +68,20 @@ def follow_activation(
     return _measured(_advanced(previous, seen, now))
 
 
-def phases(record: ActivationRecord) -> Iterator[tuple[str, float]]:
-    """Name and seconds of every phase whose both ends are known; `total` last."""
-    end = None
+def spans(record: ActivationRecord) -> Iterator[tuple[str, datetime, datetime]]:
+    """Name, begin and end of every phase whose both ends are known."""
     for name, start_fields, field in _PHASES:
         end = _time(getattr(record, field))
         start = next((time for each in start_fields if (time := _time(getattr(record, each)))), None)
         if start is not None and end is not None:
-            # The kubelet's times are whole seconds, ours are finer: what comes out negative was nothing.
-            yield name, max(0.0, (end - start).total_seconds())
+            # The kubelet's times are whole seconds, ours are finer: an end before the begin is none.
+            yield name, start, max(start, end)
+
+
+def phases(record: ActivationRecord) -> Iterator[tuple[str, float]]:
+    """Name and seconds of every phase whose both ends are known; `total` last."""
+    for name, start, end in spans(record):
+        yield name, (end - start).total_seconds()
     begun, ready = _time(record.requested), _time(record.ready)
     if begun is not None and ready is not None:
         yield "total", max(0.0, (ready - begun).total_seconds())

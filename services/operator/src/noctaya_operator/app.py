@@ -19,6 +19,7 @@ from noctaya_api.process.http_server import HttpServer
 from noctaya_api.process.lifecycle import Stop, run
 from noctaya_api.process.logs import configure_logging
 from noctaya_api.process.metrics import new_registry
+from noctaya_api.process.telemetry import configure_tracing
 
 from noctaya_operator import kinds
 from noctaya_operator.endpoints import build_health, build_metrics
@@ -51,6 +52,7 @@ async def serve(
         OSError: a port can't be bound.
     """
     registry = new_registry()
+    tracing = configure_tracing(PROGRAM)
     metrics = KubeMetrics(registry)
     client = await KubeClient.connect(
         settings.kubeconfig or None,
@@ -66,6 +68,7 @@ async def serve(
         namespaces=settings.namespaces or None,
         workers=settings.workers,
         kube_metrics=metrics,
+        tracing=tracing,
     )
     elector = _elector(settings, client, operator, metrics)
     servers = [
@@ -81,6 +84,9 @@ async def serve(
     ]
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(client.close)
+        if tracing is not None:
+            # Its flush waits for the collector, in a thread of its own.
+            closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
         for server in servers:
             await server.start()
             closing.push_async_callback(server.drain, DRAIN)

@@ -9,12 +9,14 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from noctaya_api import names
 from prometheus_client import CollectorRegistry
 
 from noctaya_operator import pruning
 from noctaya_operator.activation_failure import ActivationFailures
+from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.caches import WRITTEN, Caches
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer
@@ -37,6 +39,9 @@ from noctaya_operator.routing import route
 from noctaya_operator.runtime_catalog import RuntimeCatalog
 from noctaya_operator.runtime_status import RuntimeReconciler, route_runtimes
 from noctaya_operator.settings import identity
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 SERVICES = "llmservice"
 RUNTIMES = "inferenceruntime"
@@ -61,6 +66,7 @@ class Operator:
         now: wall clock.
         timing: of the reflectors.
         kube_metrics: metrics of the controller runtime, when the caller made them for its client.
+        tracing: where traces of activations go; None for nowhere.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Operator:
         now: Callable[[], datetime] = wall_clock,
         timing: Timing | None = None,
         kube_metrics: KubeMetrics | None = None,
+        tracing: TracerProvider | None = None,
     ) -> None:
         self.identity = identity(str(uuid.uuid4()))
         self._kube_metrics = kube_metrics or KubeMetrics(registry)
@@ -96,7 +103,8 @@ class Operator:
         )
         live = LiveObjects(client, {kind: reflectors[kind] for kind in WRITTEN}, keep=pruning.keep_written)
         writer = StatusWriter(client, reflectors[LLM_SERVICES], LLM_SERVICES, metrics=metrics)
-        reporter = Reporter(writer, self.recorder, metrics=metrics)
+        tracer = ActivationTracer(tracing)
+        reporter = Reporter(writer, self.recorder, metrics=metrics, tracer=tracer)
         self._catalog = RuntimeCatalog(reflectors[INFERENCE_RUNTIMES])
         self._services = ServiceReconciler(
             Parts(

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from noctaya_api.duration import parse_duration
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
 
+from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.events_policy import events_of
 from noctaya_operator.kube.events import EventRecorder
-from noctaya_operator.kube.objects import Key, Object
+from noctaya_operator.kube.objects import Key, Object, key_of
 from noctaya_operator.metrics import OperatorMetrics
 from noctaya_operator.publish import StatusWriter
 from noctaya_operator.status import previous_status
@@ -22,12 +23,21 @@ class Reporter:
         writer: writes the status.
         recorder: takes Events.
         metrics: counts activations.
+        tracer: traces activations.
     """
 
-    def __init__(self, writer: StatusWriter, recorder: EventRecorder, *, metrics: OperatorMetrics) -> None:
+    def __init__(
+        self,
+        writer: StatusWriter,
+        recorder: EventRecorder,
+        *,
+        metrics: OperatorMetrics,
+        tracer: ActivationTracer,
+    ) -> None:
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
+        self._tracer = tracer
 
     def newest(self, key: Key) -> Object | None:
         """The service as we know it."""
@@ -48,9 +58,9 @@ class Reporter:
             return
         for told in events_of(before[0], after[0]):
             self._recorder.emit(now, type=told.type, reason=told.reason, action=told.action, note=told.note)
-        self._count(previous_status(before[0]), after[0])
+        self._account(key_of(now), previous_status(before[0]), after[0])
 
-    def _count(self, before: LLMServiceStatus, after: LLMServiceStatus) -> None:
+    def _account(self, service: Key, before: LLMServiceStatus, after: LLMServiceStatus) -> None:
         record, old = after.last_activation, before.last_activation
         if record is None or record.outcome is ActivationOutcome.IN_PROGRESS:
             return
@@ -58,7 +68,8 @@ class Reporter:
             return
         spent = record.durations.manifest() if record.durations is not None else {}
         seconds = {phase: parse_duration(text) for phase, text in spent.items()}
-        self._metrics.activated(record.outcome, seconds if record.outcome is _GOOD else {})
-
-
-_GOOD = ActivationOutcome.SUCCEEDED
+        if record.outcome is ActivationOutcome.SUCCEEDED:
+            self._metrics.activated(record.outcome, seconds)
+            self._tracer.record(service, record)
+        else:
+            self._metrics.activated(record.outcome, {})
