@@ -12,6 +12,8 @@ from noctaya_api.v1alpha1.scalars import Bool, GoDuration, Int32, NonEmpty, Quan
 
 _SECOND: Final = 1_000_000_000
 _HOUR: Final = 3600 * _SECOND
+_GO_DURATION: Final = r"^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$"
+"""Regular expression for a CEL string literal; like `parse_duration`."""
 AtLeastOne = Annotated[Int32, Field(ge=1)]
 
 
@@ -88,8 +90,11 @@ class Scaling(KubeModel):
         ),
         Rule(
             # Added to the epoch, because a comparison of text costs more than the API server allows a rule.
+            # The v0.4 alpha stored any text here: the match makes the rule false of what is no duration. If
+            # it failed instead, the API server would refuse every status of such an object.
             cel="!has(self.scaleDownStabilization) || "
-            "(duration(self.scaleDownStabilization) >= duration('0s') && "
+            f"(self.scaleDownStabilization.matches('{_GO_DURATION}') && "
+            "duration(self.scaleDownStabilization) >= duration('0s') && "
             "duration(self.scaleDownStabilization) <= duration('1h') && "
             "timestamp(0) + duration(self.scaleDownStabilization) == "
             "timestamp(duration(self.scaleDownStabilization).getSeconds()))",
