@@ -61,8 +61,12 @@ class Ensurer:
         self._metrics = metrics
         self._settled: dict[ObjectRef, tuple[str, str]] = {}
 
-    async def ensure(self, plan: ServicePlan, rendered: Rendered, owner: Object) -> Object:
+    async def ensure(
+        self, plan: ServicePlan, rendered: Rendered, owner: Object, *, live: Object | None
+    ) -> Object:
         """Create, change or adopt one object; returns it as it is now.
+
+        `live` is the object as it was found in this pass, None when there is none.
 
         Raises:
             PlanError: it is somebody else's, can't be changed, or is going away.
@@ -70,8 +74,8 @@ class Ensurer:
         """
         try:
             if rendered.mode is WriteMode.CREATE_ONCE:
-                return await self._once(plan, rendered, owner)
-            return await self._applied(rendered, owner)
+                return await self._once(plan, rendered, owner, live)
+            return await self._applied(rendered, owner, live)
         except ApiError as error:
             self._live.forget(rendered.ref)
             raise StepFailed(rendered.step, rendered.ref, error) from error
@@ -79,11 +83,14 @@ class Ensurer:
     async def remove(self, obsolete: Obsolete, owner: Object, *, ask: bool) -> None:
         """Delete an object the plan has no use for, if the service controls it.
 
-        `ask` is whether to ask the server for what no cache holds. Raises StepFailed.
+        What is ours has our labels and so is in a cache; `ask` is whether to ask the server for a kind that
+        has none, which are Secrets. Raises StepFailed.
         """
         ref = obsolete.ref
         try:
-            live = await self._live.get(ref) if ask else self._live.cached(ref)
+            live = self._live.cached(ref)
+            if live is None and ask and not self._live.caches(ref.resource):
+                live = await self._live.fetch(ref)
             if live is None or deleting(live) or not controlled_by(live, owner):
                 return
             await self._client.delete(ref.resource, ref.key.namespace, ref.key.name, uid=uid_of(live))
@@ -94,9 +101,10 @@ class Ensurer:
         except ApiError as error:
             raise StepFailed(obsolete.step, ref, error) from error
 
-    async def _once(self, plan: ServicePlan, rendered: Rendered, owner: Object) -> Object:
+    async def _once(
+        self, plan: ServicePlan, rendered: Rendered, owner: Object, live: Object | None
+    ) -> Object:
         ref = rendered.ref
-        live = await self._live.get(ref)
         if live is None:
             desired = _owned(rendered.object, owner) if rendered.controlled else rendered.object
             try:
@@ -114,9 +122,8 @@ class Ensurer:
         self._metrics.wrote(ref.resource, "patch")
         return self._live.wrote(ref, answer)
 
-    async def _applied(self, rendered: Rendered, owner: Object) -> Object:
+    async def _applied(self, rendered: Rendered, owner: Object, live: Object | None) -> Object:
         ref, desired = rendered.ref, _owned(rendered.object, owner)
-        live = await self._live.get(ref)
         if live is None:
             if rendered.mode is WriteMode.CREATE_AT_ZERO:
                 at_zero = {**desired, "spec": {**desired["spec"], "replicas": 0}}

@@ -47,6 +47,10 @@ class LiveObjects:
         reflector = self._reflectors.get(ref.resource)
         return reflector.cache.get(ref.key) if reflector is not None else None
 
+    def caches(self, resource: Resource) -> bool:
+        """Whether everything of ours of a kind is cached."""
+        return resource in self._reflectors
+
     async def get(self, ref: ObjectRef) -> Object | None:
         """The object, asked for when no cache holds it; None when there is none. Raises `ApiError`."""
         known = self.cached(ref)

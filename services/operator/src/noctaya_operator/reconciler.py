@@ -7,7 +7,7 @@ when the API server was at fault, with the next change when the service, a runti
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -27,6 +27,7 @@ from noctaya_operator.kube.objects import Key, Object, deleting, key_of, uid_of
 from noctaya_operator.kube.reflector import Reflector
 from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.malformed import explain
+from noctaya_operator.object_names import ObjectRef
 from noctaya_operator.observe import Observer
 from noctaya_operator.ownership import check_ownership
 from noctaya_operator.plan import PlanError, ServicePlan, plan_service
@@ -46,6 +47,10 @@ PATIENCE: Final = 3
 KEDA_ABSENT: Final = (
     "the cluster has no kind ScaledObject (keda.sh/v1alpha1): install KEDA; the service goes on by itself"
 )
+
+
+Found = Mapping[ObjectRef, Object | None]
+"""The objects of a service as a pass found them; None for a free name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +95,8 @@ class ServiceReconciler:
             hold_at_zero=self._parts.observer.holds_back(plan),
         )
         try:
-            await self._check_names(service, objects)
-            await self._apply(service, plan, objects)
+            found = await self._check_names(service, objects)
+            await self._apply(service, plan, objects, found)
         except PlanError as error:
             return await self._refused(service, error.reason, error.message, plan=plan)
         except StepFailed as error:
@@ -109,8 +114,9 @@ class ServiceReconciler:
             raise PlanError(StepReason.RUNTIME_RESOLUTION, message)
         return plan_service(parsed, runtimes=self._parts.runtimes.all(), defaults=self._parts.defaults)
 
-    async def _check_names(self, service: Object, objects: Sequence[Rendered]) -> None:
+    async def _check_names(self, service: Object, objects: Sequence[Rendered]) -> Found:
         """Nothing is written before it is sure that every name is free or ours."""
+        found: dict[ObjectRef, Object | None] = {}
 
         async def check(each: Rendered) -> None:
             try:
@@ -119,24 +125,27 @@ class ServiceReconciler:
                 raise StepFailed(each.step, each.ref, error) from error
             if live is not None:
                 check_ownership(live, service, ref=each.ref)
+            found[each.ref] = live
 
         results = await asyncio.gather(*map(check, objects), return_exceptions=True)
         for failure in results:
             if failure is not None:
                 raise failure
+        return found
 
-    async def _apply(self, service: Object, plan: ServicePlan, objects: Sequence[Rendered]) -> None:
+    async def _apply(
+        self, service: Object, plan: ServicePlan, objects: Sequence[Rendered], found: Found
+    ) -> None:
         """Write every object that is missing or differs; the ScaledObject only once the scaler answers."""
         parts = self._parts
-        there = parts.live.cached(plan.names.scaled_object) is not None
-        late = [each for each in objects if each.awaits_scaler and not there]
+        late = [each for each in objects if each.awaits_scaler and found[each.ref] is None]
         for each in objects:
             if each not in late:
-                await parts.ensurer.ensure(plan, each, service)
+                await parts.ensurer.ensure(plan, each, service, live=found[each.ref])
         await self._sweep(service, plan)
         if late and parts.observer.scaler_answers(plan):
             for each in late:
-                await parts.ensurer.ensure(plan, each, service)
+                await parts.ensurer.ensure(plan, each, service, live=found[each.ref])
 
     async def _sweep(self, service: Object, plan: ServicePlan) -> None:
         """Remove what a former plan left. What no cache holds is asked for once in a process's life."""
