@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cluster import Cluster, running, waiting
+from cluster import NAMESPACE, Cluster, running, waiting
 from noctaya_operator.kinds import LLM_SERVICES, SCALED_OBJECTS
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.kube.resources import DEPLOYMENTS, JOBS
@@ -96,6 +96,33 @@ async def test_o7_a_quota_shows() -> None:
         await cluster.scale(1, conditions=[refused])
         assert cluster.condition("Degraded") == ("True", "QuotaExceeded")
         assert cluster.status()["phase"] == "Degraded"
+
+
+async def test_o7_a_download_that_can_not_begin_is_told() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service(**PREWARMED)
+        job = cluster.the(JOBS, "chat-prewarm")
+        job["metadata"]["creationTimestamp"] = "2026-11-30T08:00:00Z"
+        cluster.server.put(job)
+        refused = 'pods "chat-prewarm-x" is forbidden: exceeded quota: small'
+        cluster.server.put(
+            {
+                "apiVersion": "events.k8s.io/v1",
+                "kind": "Event",
+                "metadata": {"name": "chat-prewarm.1", "namespace": NAMESPACE},
+                "reason": "FailedCreate",
+                "note": refused,
+                "regarding": {"kind": "Job", "name": "chat-prewarm", "uid": job["metadata"]["uid"]},
+            }
+        )
+        await cluster.settle(60)
+        assert cluster.status()["phase"] == "Prewarming"
+        assert refused in cluster.message("Ready")
+        await cluster.job_is("Complete")
+        assert cluster.status()["prewarm"] == {"state": "Complete"}
+        cluster.forget_requests()
+        await cluster.settle(600)
+        assert [each for each in cluster.server.requests if each.verb not in {"list", "watch"}] == []
 
 
 async def test_o9_another_spelling_of_the_same_quantity_is_no_change() -> None:

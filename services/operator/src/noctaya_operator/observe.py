@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from noctaya_api import names
 from noctaya_api.v1alpha1.llmservice_status import PrewarmStatus
@@ -35,9 +35,17 @@ class Observation:
     demanded: bool
     """Whether KEDA sees demand."""
     prewarm: PrewarmStatus | None
+    prewarm_pods: int
+    """Active Pods of the prewarm Job."""
     job: JobState
     held: bool
     """Whether the backend is kept at zero until the weights are there."""
+
+    def with_trouble(self, why: str | None) -> Observation:
+        """The same, with what keeps the download from going on."""
+        if why is None or self.prewarm is None:
+            return self
+        return replace(self, prewarm=self.prewarm.model_copy(update={"message": why}))
 
 
 class Observer:
@@ -57,6 +65,7 @@ class Observer:
         backend, scaled_object = self.backend(plan), self._live.cached(plan.names.scaled_object)
         held = self.holds_back(plan)
         job = self._live.cached(plan.names.prewarm_job) if plan.prewarm is not None else None
+        prewarm_pods = self._prewarm_pods(plan)
         scaler = plan.names.scaler if plan.aggregated else plan.names.gateway
         return Observation(
             backend=backend,
@@ -69,7 +78,8 @@ class Observer:
             ),
             attached=scaled_object is not None,
             demanded=condition_of(scaled_object, "Active").get("status") == "True",
-            prewarm=prewarm_status(job, self._prewarm_pods(plan)) if plan.prewarm is not None else None,
+            prewarm=prewarm_status(job, prewarm_pods) if plan.prewarm is not None else None,
+            prewarm_pods=len(prewarm_pods),
             job=job_state(job),
             held=held,
         )

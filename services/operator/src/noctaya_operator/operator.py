@@ -20,6 +20,7 @@ from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.caches import WRITTEN, Caches
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer
+from noctaya_operator.job_trouble import JobTroubles
 from noctaya_operator.kinds import INFERENCE_RUNTIMES, LLM_SERVICES, SCALED_OBJECTS
 from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.controller import Controller, Result
@@ -116,6 +117,7 @@ class Operator:
                 reporter=reporter,
                 failures=ActivationFailures(client, reporter, metrics=metrics, now=now),
                 pulls=PullTimes(client),
+                troubles=JobTroubles(client, now=now),
                 defaults=defaults,
                 now=now,
             )

@@ -21,6 +21,7 @@ from noctaya_operator import status
 from noctaya_operator.activation_failure import ActivationFailures
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer, StepFailed
+from noctaya_operator.job_trouble import JobTroubles
 from noctaya_operator.kube.controller import DONE, Result
 from noctaya_operator.kube.errors import ApiError
 from noctaya_operator.kube.objects import Key, Object, deleting, key_of, uid_of
@@ -65,6 +66,7 @@ class Parts:
     reporter: Reporter
     failures: ActivationFailures
     pulls: PullTimes
+    troubles: JobTroubles
     defaults: Defaults
     now: Callable[[], datetime]
     new_token: Callable[[], str] = new_demand_token
@@ -161,13 +163,16 @@ class ServiceReconciler:
         self._failed.pop(key_of(service), None)
         seen = parts.observer.observe(plan)
         pulled = await parts.pulls.ended(seen.backend.pods)
+        job = parts.live.cached(plan.names.prewarm_job) if plan.prewarm is not None else None
+        trouble, ask_again = await parts.troubles.of(job, pods=seen.prewarm_pods)
+        seen = seen.with_trouble(trouble)
         await parts.reporter.report(
             service, lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, now=parts.now())
         )
-        again = await parts.failures.tell(service, seen, parts.observer.gateway_pods(plan))
-        if plan.aggregated:
-            again = min(again or SECRET_RECHECK, SECRET_RECHECK)
-        return Result(requeue_after=again)
+        tell_again = await parts.failures.tell(service, seen, parts.observer.gateway_pods(plan))
+        recheck = SECRET_RECHECK if plan.aggregated else None
+        waits = [wait for wait in (ask_again, tell_again, recheck) if wait is not None]
+        return Result(requeue_after=min(waits, default=None))
 
     async def _without_keda(self, service: Object, plan: ServicePlan) -> Result:
         parts = self._parts
