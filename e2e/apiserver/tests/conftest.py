@@ -12,6 +12,17 @@ from noctaya_apiserver.noctaya import OPERATOR, new_namespace, noctaya_crds, noc
 from noctaya_apiserver.operator_process import OperatorProcess
 from noctaya_apiserver.world import World, runtime, stand_ins
 
+GROUPS = ("workshop", "bare", "plane")
+"""Fixtures that are expensive: tests that share one run in one process, whatever runs beside it."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Divide the tests among the processes of pytest-xdist (`--dist loadgroup`) by what they share."""
+    for item in items:
+        used = getattr(item, "fixturenames", ())
+        group = next((name for name in GROUPS if name in used), item.path.stem)
+        item.add_marker(pytest.mark.xdist_group(group))
+
 
 @pytest.fixture(scope="session")
 def crds() -> list[Object]:

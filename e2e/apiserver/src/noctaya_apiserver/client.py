@@ -76,6 +76,14 @@ class ApiClient:
             trust_env=False,
         )
 
+    @classmethod
+    def of_kubeconfig(cls, file: Path) -> ApiClient:
+        """A client for what a kubeconfig of ours points at."""
+        config = yaml.safe_load(file.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        ca_file = Path(cluster["certificate-authority"])
+        return cls(cluster["server"], token=user["token"], ca_file=ca_file)
+
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
@@ -97,14 +105,9 @@ class ApiClient:
             headers["Content-Type"] = content_type
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
         answer = self._http.request(method, path, content=content, headers=headers, params=query)
-        if "json" not in answer.headers.get("content-type", ""):
-            if answer.is_success:
-                return answer.text
-            raise Refused(answer.status_code, {"message": answer.text})
-        found = answer.json()
         if not answer.is_success:
-            raise Refused(answer.status_code, found)
-        return found
+            raise _refused(answer)
+        return answer.json() if _is_json(answer) else answer.text
 
     def get(self, path: str, **query: str) -> Any:
         """GET."""
@@ -195,7 +198,7 @@ class ApiClient:
         with self._http.stream("GET", path, params=params, timeout=seconds + 30) as answer:
             if not answer.is_success:
                 answer.read()
-                raise Refused(answer.status_code, answer.json())
+                raise _refused(answer)
             yield (json.loads(line) for line in answer.iter_lines() if line)
 
 
@@ -241,6 +244,14 @@ def wait_for(
         if time.monotonic() >= end:
             raise AssertionError(f"not within {within:g} s: {what or look}")
         time.sleep(every)
+
+
+def _is_json(answer: httpx.Response) -> bool:
+    return "json" in answer.headers.get("content-type", "")
+
+
+def _refused(answer: httpx.Response) -> Refused:
+    return Refused(answer.status_code, answer.json() if _is_json(answer) else {"message": answer.text})
 
 
 def _established(crd: Object) -> bool:
