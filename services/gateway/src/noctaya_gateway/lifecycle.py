@@ -4,13 +4,15 @@ Start: addresses and probes first, then the scaler's port, then the HTTP port, s
 finds everything in place. Stop, on SIGTERM or SIGINT: `/readyz` fails while requests are still accepted
 (lame duck, for load balancers to notice); the listeners close; requests in flight, held ones too, get
 the drain budget and keep counting as demand; KEDA's streams end cleanly; the demand report is withdrawn
-last. A second signal ends the waiting at once. Exit code 0.
+last. A further SIGINT, somebody at a terminal, ends the waiting at once; a further SIGTERM does not, since a
+kubelet that restarts repeats it. Exit code 0.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,7 +74,7 @@ async def serve(
 
 
 async def drain(settings: GatewaySettings, control: Control, server: HttpServer) -> None:
-    """Take leave of the clients: lame duck, then the drain budget; a second signal shortens both."""
+    """Take leave of the clients: lame duck, then the drain budget; a SIGINT meanwhile shortens both."""
     gate = control.gate
     gate.draining = True
     log.info(
@@ -80,7 +82,7 @@ async def drain(settings: GatewaySettings, control: Control, server: HttpServer)
         extra={"lame_duck": settings.lame_duck, "in_flight": gate.demand.pending, "held": len(gate.line)},
     )
     hurry = Stop()
-    hurry.install()
+    hurry.install(signal.SIGINT)
     await _unless(hurry, asyncio.sleep(settings.lame_duck))
     server.close_listeners()
     goodbye = asyncio.get_running_loop().call_later(
@@ -129,11 +131,11 @@ async def _close(control: Control, tracing: Tracing | None) -> None:
 async def _unless(hurry: Stop, work: Coroutine[Any, Any, T]) -> T | None:
     """The result of `work`, or None when `hurry` came first and `work` was called off."""
     task = asyncio.create_task(work)
-    signal = asyncio.create_task(hurry.wait())
+    hurried = asyncio.create_task(hurry.wait())
     try:
-        await asyncio.wait({task, signal}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        signal.cancel()
+        hurried.cancel()
     if task.done():
         return task.result()
     task.cancel()

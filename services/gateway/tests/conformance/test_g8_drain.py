@@ -219,14 +219,16 @@ async def test_g8_a_body_being_sent_when_the_drain_begins_is_still_served(start:
     assert rig.backend.calls[0].data == b"0123456789"
 
 
-async def test_g8_a_second_signal_ends_the_waiting_and_the_client_sees_it(start: Start) -> None:
-    """For the person at a terminal; a kubelet sends one."""
+async def test_g8_an_interrupt_ends_the_waiting_and_a_repeated_sigterm_does_not(start: Start) -> None:
+    """Ctrl-C is a person; a kubelet that restarts repeats its SIGTERM."""
     rig = await start(NOCTAYA_DRAIN_TIMEOUT="20s")
     rig.backend.script = hold
     async with connected(rig.gateway.port) as client:
         client.request()
         await rig.backend.call()
-        rig.gateway.process.send_signal(signal.SIGINT)
+        rig.gateway.terminate()
+        await asyncio.sleep(0.5)
+        rig.gateway.terminate()
         await asyncio.sleep(0.5)
         assert rig.gateway.running
         rig.gateway.process.send_signal(signal.SIGINT)

@@ -15,10 +15,10 @@ class Stop:
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
-    def install(self) -> None:
-        """Take over both signals in the running loop; must be called in the main thread."""
+    def install(self, *numbers: signal.Signals) -> None:
+        """Take over these signals, both when none is named, in the running loop of the main thread."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in numbers or (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.trigger)
 
     def uninstall(self) -> None:
