@@ -139,11 +139,11 @@ async def test_soak_of_clients_leaving_at_random_leaves_nothing(
     assert seen["200"] > 100
     assert rig.gateway.crashes == []
     assert rig.backend.faults == []
-    slope = growth(sizes[len(sizes) // 3 :])
+    grown = growth(sizes)
     assert callable(record_property)
     record_property("visits", dict(seen))
-    record_property("KiB a second", round(slope / KIB, 1))
-    assert slope < 150 * KIB, f"memory grows by {slope / KIB:.0f} KiB a second"
+    record_property("KiB grown", grown // KIB)
+    assert grown < 8192 * KIB, f"memory grew by {grown // KIB} KiB"
     await pool_is_small(rig)
 
 
@@ -153,10 +153,10 @@ async def pool_is_small(rig: Rig) -> None:
     assert still_open <= CLIENTS + 2
 
 
-def growth(sizes: list[tuple[float, int]]) -> float:
-    """Bytes a second by least squares."""
-    count = len(sizes)
-    mean_at = sum(at for at, _ in sizes) / count
-    mean_size = sum(size for _, size in sizes) / count
-    spread = sum((at - mean_at) ** 2 for at, _ in sizes)
-    return sum((at - mean_at) * (size - mean_size) for at, size in sizes) / spread
+def growth(sizes: list[tuple[float, int]]) -> int:
+    """Bytes between the peaks of the middle and of the last third.
+
+    Peaks, because garbage is collected in steps; the first third is the pools' and the allocator's.
+    """
+    third = len(sizes) // 3
+    return max(size for _, size in sizes[-third:]) - max(size for _, size in sizes[third : 2 * third])
