@@ -143,10 +143,15 @@ class KubeClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         page_size: int = PAGE_SIZE,
+        keep: Callable[[Object], Object | None] | None = None,
     ) -> Page:
-        """All objects, page by page; in one piece when the server forgot the list before its last page."""
+        """All objects, page by page; in one piece when the server forgot the list before its last page.
+
+        With `keep`, what it returns stays of each object, nothing for None. The rest is given up before the
+        next page comes: a large cluster in full takes a multiple of the memory of what is kept of it.
+        """
         items: list[Object] = []
-        page = Page([], "", "")
+        next_page = ""
         try:
             while True:
                 page = await self.list(
@@ -155,17 +160,21 @@ class KubeClient:
                     label_selector=label_selector,
                     field_selector=field_selector,
                     limit=page_size,
-                    continue_=page.continue_,
+                    continue_=next_page,
                 )
-                items += page.items
-                if not page.continue_:
-                    return Page(items, page.resource_version, "")
+                items += _kept(page.items, keep)
+                version, next_page = page.resource_version, page.continue_
+                del page
+                if not next_page:
+                    return Page(items, version, "")
         except Gone:
-            if not page.continue_:
+            if not next_page:
                 raise
-        return await self.list(
+        items.clear()
+        page = await self.list(
             resource, namespace, label_selector=label_selector, field_selector=field_selector
         )
+        return Page(_kept(page.items, keep), page.resource_version, "")
 
     async def watch(
         self,
@@ -291,6 +300,12 @@ def _complete(resource: Resource, obj: Object) -> Object:
     obj.setdefault("apiVersion", resource.api_version)
     obj.setdefault("kind", resource.kind)
     return obj
+
+
+def _kept(items: list[Object], keep: Callable[[Object], Object | None] | None) -> list[Object]:
+    if keep is None:
+        return items
+    return [kept for item in items if (kept := keep(item)) is not None]
 
 
 def _selection(label_selector: str | None, field_selector: str | None) -> dict[str, str]:

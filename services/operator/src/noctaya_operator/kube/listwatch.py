@@ -49,8 +49,11 @@ class Timing(NamedTuple):
 class Sink(Protocol):
     """Where objects go."""
 
+    def kept(self, obj: Object) -> Object | None:
+        """What to keep of an object of a list, None for nothing."""
+
     def listed(self, items: list[Object]) -> None:
-        """Everything there is."""
+        """Everything there is, as kept."""
 
     def changed(self, event_type: str, obj: Object) -> None:
         """One event: ADDED, MODIFIED or DELETED."""
@@ -101,7 +104,10 @@ class ListWatch:
         while True:
             try:
                 page = await self._client.list_all(
-                    self._resource, self._namespace, label_selector=self._label_selector
+                    self._resource,
+                    self._namespace,
+                    label_selector=self._label_selector,
+                    keep=self._sink.kept,
                 )
                 self._sink.listed(page.items)
                 await self._follow(page.resource_version)

@@ -158,10 +158,12 @@ class _Scope:
         self._reflector = reflector
         self._namespace = namespace
 
+    def kept(self, obj: Object) -> Object | None:
+        return self._reflector._kept(obj)
+
     def listed(self, items: list[Object]) -> None:
         reflector = self._reflector
-        kept = [obj for item in items if (obj := reflector._kept(item)) is not None]
-        objects = {key_of(obj): obj for obj in kept}
+        objects = {key_of(obj): obj for obj in items}
         for key in self._keys():
             if key not in objects:
                 reflector._forget(key)
