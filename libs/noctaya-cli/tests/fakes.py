@@ -58,6 +58,7 @@ class FakeMachine:
         self.doomed: list[str] = []
         self.term_takes: float | None = 0.0
         self.missing = False
+        self.refusal: OSError | None = None
         self.idle = asyncio.Event()
         self.idle.set()
         self._pids = itertools.count(1000)
@@ -84,6 +85,8 @@ class FakeMachine:
     async def spawn(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> FakeChild:
         if self.missing:
             raise CommandFailed(f"{command[0]}: No such file or directory")
+        if self.refusal is not None:
+            raise self.refusal
         child = FakeChild(next(self._pids), int(env["PORT"]), term_takes=self.term_takes)
         self.children.append(child)
         return child

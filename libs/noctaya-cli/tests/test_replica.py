@@ -1,6 +1,7 @@
 """The life of one replica, on a fake clock and without processes."""
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 
 import pytest
@@ -90,6 +91,19 @@ async def test_a_command_that_can_not_run_dooms_the_activation_at_once(machine: 
     machine.missing = True
     replica, task = await start(machine)
     assert machine.doomed == ["svc-1: model: No such file or directory"]
+    await finish(replica, task)
+
+
+async def test_a_machine_without_room_for_a_process_is_tried_again_later(
+    machine: FakeMachine,
+) -> None:
+    machine.refusal = OSError(errno.ENOSPC, "No space left on device", "svc-1.log")
+    replica, task = await start(machine)
+    assert machine.doomed == ["svc-1: svc-1.log: No space left on device"]
+    assert phase_of(replica) is ReplicaPhase.BACKOFF
+    machine.refusal = None
+    await asyncio.sleep(10)
+    assert phase_of(replica) is ReplicaPhase.LOADING
     await finish(replica, task)
 
 

@@ -1,7 +1,10 @@
 """What people and programs get to see: events, sentences, timelines, phases, the picture."""
 
+import asyncio
+import errno
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,6 +80,16 @@ def test_t1_a_cold_start_gets_a_line_of_its_own() -> None:
         lines(event(kind, at))
     last = out.getvalue().splitlines()[-1]
     assert last.endswith("one: cold start 2.50 s: requested 0.00 → activated 0.10 → first byte 2.50")
+
+
+def test_a_cold_start_is_told_once_even_if_its_gateway_is_restarted() -> None:
+    out, timelines = io.StringIO(), TimelineRecorder()
+    lines = PlainLines(out, timelines=timelines)
+    first = [EventKind.ACTIVATED, EventKind.FIRST_BYTE, EventKind.GATEWAY_STARTED, EventKind.FIRST_BYTE]
+    for at, kind in enumerate([*first, EventKind.ACTIVATED, EventKind.FIRST_BYTE], start=1):
+        timelines(event(kind, float(at)))
+        lines(event(kind, float(at)))
+    assert out.getvalue().count("cold start") == 2
 
 
 def test_a_timeline_keeps_the_first_moment_of_each_kind() -> None:
@@ -219,6 +232,32 @@ def test_a_log_that_grows_too_large_is_moved_aside_and_followed_on(tmp_path: Pat
     follower.read()
     assert seen[-1] == "two"
     assert log.read_text() == "two\n"
+
+
+def test_a_log_is_emptied_even_when_the_disk_has_no_room_for_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    log.write_text("flood\n" * 100)
+
+    def full(_source: Path, target: Path) -> None:
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    bound_size(log, limit=10)
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+    assert log.read_text() == ""
+
+
+async def test_following_a_flood_leaves_time_for_everything_else(tmp_path: Path) -> None:
+    log, seen = tmp_path / "log", list[str]()
+    log.write_text("0123456789\n" * 200_000)
+    following = asyncio.create_task(LogFollower(log, show=seen.append).run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert 0 < len(seen) < 100_000
+    following.cancel()
 
 
 def test_a_reader_that_is_gone_ends_no_service() -> None:

@@ -1,5 +1,7 @@
 """`noctaya validate` and the options, as a user types them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,19 @@ def test_what_a_manifest_says_never_controls_the_terminal(tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert r"\x1b[2J" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "said"),
+    [
+        (">/dev/full", 1, "error: standard output: No space left on device"),
+        (">&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+    ],
+)
+def test_standard_streams_that_take_nothing(streams: str, code: int, said: str) -> None:
+    line = f'"$0" -m noctaya_cli validate "$1" {streams}'
+    done = subprocess.run(
+        ["bash", "-c", line, sys.executable, str(QUICKSTART)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, said)

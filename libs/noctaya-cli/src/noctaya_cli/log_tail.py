@@ -39,14 +39,18 @@ def bound_size(path: Path, *, limit: int = SIZE_LIMIT) -> None:
     """Move the content aside (to `.1`) and empty the file when it is larger than `limit`.
 
     The process goes on writing at the new end, since it appends; what it writes in the instant between is
-    lost.
+    lost. So is all of it on a disk that has no room for a copy.
     """
+    aside = path.with_name(f"{path.name}.1")
     try:
         if path.stat().st_size <= limit:
             return
     except FileNotFoundError:
         return
-    shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+    try:
+        shutil.copyfile(path, aside)
+    except OSError:
+        aside.unlink(missing_ok=True)
     with path.open("r+b") as file:
         file.truncate(0)
 
@@ -63,8 +67,8 @@ class LogFollower:
     async def run(self) -> None:
         """Follow until cancelled. A file that doesn't exist yet is waited for."""
         while True:
-            if not self.read():
-                await asyncio.sleep(POLL)
+            delay = 0.0 if self.read() else POLL  # a flood leaves time for everything else
+            await asyncio.sleep(delay)
 
     def read(self) -> bool:
         """Show what has been appended; False when there was nothing new."""

@@ -45,7 +45,10 @@ def make_run_directory(root: Path, *, stamp: str) -> Path:
             shutil.rmtree(path, ignore_errors=True)  # another run may be removing it too
     directory = root / f"run-{stamp}"
     directory.mkdir(mode=0o700)
-    (directory / "pid").write_text(f"{os.getpid()}\n")
+    try:
+        (directory / "pid").write_text(f"{os.getpid()}\n")
+    except OSError as error:  # a full disk is found when writing, without a name
+        raise OSError(error.errno, error.strerror, str(directory)) from error
     return directory
 
 

@@ -1,5 +1,6 @@
 """The `noctaya` command line."""
 
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +33,7 @@ def noctaya(
     ] = False,
 ) -> None:
     """Model servers that scale to zero and come back on the next request."""
+    open_standard_streams()
 
 
 @app.command()
@@ -88,10 +90,22 @@ def validate(files: Files) -> None:
     from noctaya_cli.validation import validate as validate_files  # noqa: PLC0415
 
     report = validate_files(files)
-    for line in report.summary:
-        typer.echo(printable(line))
+    try:
+        for line in report.summary:
+            typer.echo(printable(line))
+    except OSError as error:
+        fail(f"standard output: {error.strerror or error}")
     if report.problems:
         fail("\n".join(report.problems))
+
+
+def open_standard_streams() -> None:
+    """Give standard streams that are closed to nobody, lest the next file that is opened becomes one."""
+    for stream in ("stdin", "stdout", "stderr"):
+        if getattr(sys, stream) is None:
+            # Descriptors are given out from the lowest, so in this order each stream gets its own.
+            file = open(os.devnull, "r" if stream == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
+            setattr(sys, stream, file)
 
 
 def fail(message: str) -> None:

@@ -141,9 +141,9 @@ class Replica:
             child = await self._host.spawn(
                 self._plan.command_line(port=self.port), env=environment, log=self.log
             )
-        except CommandFailed as error:
+        except (CommandFailed, OSError) as error:  # also what this machine has no room for
             self._hopeless = True
-            return str(error), 0.0
+            return describe(error), 0.0
         self.pid = child.pid
         self._was_ready = self._hopeless = False
         self._emit(EventKind.PROCESS_STARTED, pid=child.pid, port=self.port)
@@ -252,3 +252,10 @@ class Replica:
 
     def _emit(self, kind: EventKind, **details: object) -> None:
         self._host.emit(kind, self.name, details)
+
+
+def describe(error: CommandFailed | OSError) -> str:
+    """Why a process couldn't be started, in a line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

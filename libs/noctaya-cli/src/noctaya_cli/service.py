@@ -14,12 +14,13 @@ from pathlib import Path
 from noctaya_api.externalscaler.client import ExternalScalerClient
 from noctaya_api.names import SCALER_METADATA_METRIC_NAME, SCALER_METADATA_TARGET_VALUE, SCALER_METRIC
 
+from noctaya_cli.control_file import ControlFile
 from noctaya_cli.events import EventKind, EventLog
 from noctaya_cli.gateway_plan import plan_gateway
 from noctaya_cli.gateway_stats import GatewayProbe, GatewayStats
 from noctaya_cli.keda import Keda
 from noctaya_cli.log_tail import bound_size, last_line
-from noctaya_cli.machine import Machine, write_atomically
+from noctaya_cli.machine import Machine
 from noctaya_cli.plan import ServicePlan
 from noctaya_cli.ports import LOOPBACK
 from noctaya_cli.replica import Replica, ReplicaHost, ReplicaPhase
@@ -71,8 +72,12 @@ class LocalService:
         self._gateway_changed = asyncio.Event()
         self._stats_wanted = asyncio.Event()
         self._scaler_port = machine.ports.take()
-        self._endpoints_file = machine.directory / f"{plan.name}.endpoints"
-        self._failure_file = machine.directory / f"{plan.name}.failure"
+        self._endpoints_file = ControlFile(
+            machine.directory / f"{plan.name}.endpoints", failed=self._control_failed
+        )
+        self._failure_file = ControlFile(
+            machine.directory / f"{plan.name}.failure", failed=self._control_failed
+        )
         self._probe = GatewayProbe(f"http://{display_host(host)}:{port}")
         self._gateway = Replica(
             plan_gateway(
@@ -80,8 +85,8 @@ class LocalService:
                 program=machine.gateway_program,
                 listen=(host, port),
                 scaler_port=self._scaler_port,
-                endpoints_file=self._endpoints_file,
-                failure_file=self._failure_file,
+                endpoints_file=self._endpoints_file.path,
+                failure_file=self._failure_file.path,
                 overrides=machine.gateway_overrides,
             ),
             name=f"{plan.name}-gateway",
@@ -223,14 +228,21 @@ class LocalService:
         endpoints = self._replicas.endpoints
         if endpoints != self._endpoints:
             self._endpoints = endpoints
-            write_atomically(self._endpoints_file, "".join(f"{endpoint}\n" for endpoint in endpoints))
+            self._endpoints_file.tell("".join(f"{endpoint}\n" for endpoint in endpoints))
 
     def _doomed(self, replica: str, reason: str) -> None:
         """A replica can't come up: held requests are told now instead of at their timeout."""
         said = last_line(self._machine.directory / f"{replica}.log")
         reason = f"{replica}: {reason}; it said: {said}" if said else f"{replica}: {reason}"
-        write_atomically(self._failure_file, reason + "\n")
+        self._failure_file.tell(reason + "\n")
         self._emit(EventKind.ACTIVATION_DOOMED, reason=reason)
+
+    def _control_failed(self, error: OSError) -> None:
+        self._emit(
+            EventKind.NOTE,
+            text=f"can't tell the gateway about its replicas, trying again: {error.strerror or error} "
+            f"({self._machine.directory})",
+        )
 
     async def _watch_gateway(self) -> None:
         while True:
@@ -239,7 +251,9 @@ class LocalService:
                 self._report(stats)
             self._stats = stats
             for log in self.logs.values():
-                bound_size(log)
+                await asyncio.to_thread(bound_size, log)
+            self._endpoints_file.retry()
+            self._failure_file.retry()
             self._stats_wanted.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STATS_INTERVAL):

@@ -41,7 +41,7 @@ def run_session(options: RunOptions) -> None:
     except (ManifestError, PortUnavailable, GatewayMissing, GatewayFailed) as error:
         raise OptionError(str(error)) from error
     except OSError as error:
-        raise OptionError(f"{error.filename or 'noctaya'}: {error.strerror or error}") from error
+        raise OptionError(f"{error.filename or 'noctaya run'}: {error.strerror or error}") from error
 
 
 def make_plans(options: RunOptions, *, path: str) -> list[ServicePlan]:

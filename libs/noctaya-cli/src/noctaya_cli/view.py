@@ -42,6 +42,7 @@ class PlainLines:
     def __init__(self, out: TextIO, *, timelines: TimelineRecorder) -> None:
         self._out = out
         self._timelines = timelines
+        self._told: dict[str, Activation] = {}
 
     def __call__(self, event: Event) -> None:
         """Write one event, if it says something to people."""
@@ -49,7 +50,9 @@ class PlainLines:
         if sentence is not None:
             self.line(event.service, sentence, wall=event.wall)
         activation = self._timelines.last(event.service)
-        if event.kind is EventKind.FIRST_BYTE and activation is not None:
+        told = self._told.get(event.service)
+        if event.kind is EventKind.FIRST_BYTE and activation is not None and activation is not told:
+            self._told[event.service] = activation  # a gateway that is restarted has first bytes of its own
             self.line(event.service, describe_activation(activation))
 
     def line(self, source: str, text: str, *, wall: float | None = None) -> None:
