@@ -159,10 +159,11 @@ class Activation:
         backoff = self.backoff_remaining
         if backoff > 0:
             return _whole(backoff * (1.0 + 0.1 * self._jitter()))
-        if not self._durations:
-            return RETRY_AFTER_UNKNOWN
-        typical = statistics.median(self._durations)
-        remaining = max(typical - self.elapsed, typical / 4)
+        if self._durations:
+            typical = statistics.median(self._durations)
+            remaining = max(typical - self.elapsed, typical / 4)
+        else:
+            remaining = RETRY_AFTER_UNKNOWN
         return _whole(remaining * (0.9 + 0.2 * self._jitter()))
 
     def close(self) -> None:

@@ -109,7 +109,12 @@ async def test_g9_retry_after_is_whole_seconds_from_1_to_60(start: Start) -> Non
         assert_retry_after(reply)
 
 
-async def test_g9_retry_after_is_jittered_when_there_is_something_to_derive_it_from(lend: Lend) -> None:
+async def test_g9_retry_after_is_jittered_from_the_first_refusal_on(start: Start) -> None:
+    rig = await start(healthy=False, NOCTAYA_COLDSTART_MODE="reject", NOCTAYA_ACTIVATION_TIMEOUT="60s")
+    assert {await retry_after(rig) for _ in range(40)} == {10, 11}
+
+
+async def test_g9_retry_after_is_jittered_after_a_failure(lend: Lend) -> None:
     rig = await failed_once(lend)
     assert len({await retry_after(rig) for _ in range(40)}) > 1
 
