@@ -97,3 +97,16 @@ async def test_liveness_ends_it_and_readiness_does_not() -> None:
     assert not task.done()
     attempt.failing = {"/l"}
     assert await task == "liveness probe failed 2 times: status 503"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-7, 1e-6, 2e-6, 0.1 + 1e-9])
+async def test_a_wake_up_a_clock_tick_early_is_the_attempt_and_no_busy_loop(offset: float) -> None:
+    await asyncio.sleep(offset)
+    attempt = Scripted()
+    attempt.failing = {"/s"}
+    probing, _ = loop_for(
+        Probes(startup=Probe(HttpGet("/s"), period=0.1 + offset, failure_threshold=100)), attempt
+    )
+    async with asyncio.timeout(60):
+        await probing.run()
+    assert len(attempt.asked) <= 250

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from noctaya_cli.probe_attempt import Attempt, ProbeFailed
 from noctaya_cli.probes import Exec, Health, Probe, ProbeKind
 
+EARLY = 0.001
+"""Seconds that an attempt may come before its time: the event loop wakes a sleeper up to its clock's
+resolution early, and sleeping again for the rest could then go on without the clock moving."""
 PEEK = 0.1
 """Seconds between uncounted attempts before the first readiness; exec probes are too costly for it."""
 
@@ -59,7 +62,7 @@ class ProbeLoop:
         due = began + probe.initial_delay
         await asyncio.sleep(due - clock())
         while self._health.runs(kind):
-            counted = clock() >= due
+            counted = clock() >= due - EARLY
             if counted:
                 due = clock() + probe.period
             await self._attempt_once(kind, probe, counted=counted)
