@@ -153,4 +153,6 @@ class EventAction(StrEnum):
 
     OBSERVE_BACKEND_FAILURE = "ObserveBackendFailure"
     OBSERVE_BACKEND_RECOVERY = "ObserveBackendRecovery"
+    # Not in the v0.4 alpha
+    REPORT_STATUS = "ReportStatus"
     OBSERVE_ACTIVATION = "ObserveActivation"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from noctaya_api import names
 
@@ -141,11 +141,18 @@ def service_of(obj: Object) -> Key | None:
 
 def wishes(service: Object) -> Iterator[str]:
     """What a service wants of a runtime: `name:x`, or `vendor:x` for each."""
-    wanted = (service.get("spec") or {}).get("runtime") or {}
+    wanted = _inside(_inside(service, "spec"), "runtime")
     if wanted.get("name"):
         yield f"name:{wanted['name']}"
-    for vendor in (wanted.get("selector") or {}).get("vendor") or ():
+    vendors = _inside(wanted, "selector").get("vendor")
+    for vendor in vendors if isinstance(vendors, list) else ():
         yield f"vendor:{vendor}"
+
+
+def _inside(obj: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """A field that ought to be a mapping; empty when it is something else."""
+    value = obj.get(field)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _service_index(obj: Object) -> Iterator[str]:
@@ -155,6 +162,6 @@ def _service_index(obj: Object) -> Iterator[str]:
 
 
 def _resolved_runtime(service: Object) -> Iterator[str]:
-    runtime = (service.get("status") or {}).get("resolvedRuntime")
+    runtime = _inside(service, "status").get("resolvedRuntime")
     if runtime:
         yield str(runtime)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
+from noctaya_api.conditions import ConditionStatus, ConditionType, EventAction
 from noctaya_api.duration import parse_duration
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
 
 from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.events_policy import events_of
+from noctaya_operator.kube.errors import Invalid
 from noctaya_operator.kube.events import EventRecorder
 from noctaya_operator.kube.objects import Key, Object, key_of
 from noctaya_operator.metrics import OperatorMetrics
 from noctaya_operator.publish import StatusWriter
 from noctaya_operator.status import previous_status
+
+log = logging.getLogger(__name__)
 
 
 class Reporter:
@@ -53,12 +58,33 @@ class Reporter:
             before[:], after[:] = [latest], [status]
             return status.manifest()
 
-        now, written = await self._writer.publish(service, wanted)
+        try:
+            now, written = await self._writer.publish(service, wanted)
+        except Invalid as error:
+            self._refused(service, after[0], error)
+            return
         if not written:
             return
         for told in events_of(before[0], after[0]):
             self._recorder.emit(now, type=told.type, reason=told.reason, action=told.action, note=told.note)
         self._account(key_of(now), previous_status(before[0]), after[0])
+
+    def _refused(self, service: Object, status: LLMServiceStatus, error: Invalid) -> None:
+        """Say in an Event what no status can say.
+
+        The API server takes no status of an object on which its rules can't be evaluated; it was stored
+        before there were such rules. Asking again is of no use until the object changes.
+        """
+        log.warning("%s takes no status: %s", key_of(service), error.message)
+        degraded = next((each for each in status.conditions if each.type == ConditionType.DEGRADED), None)
+        if degraded is not None and degraded.status is ConditionStatus.TRUE:
+            self._recorder.emit(
+                service,
+                type="Warning",
+                reason=degraded.reason,
+                action=EventAction.REPORT_STATUS,
+                note=degraded.message,
+            )
 
     def _account(self, service: Key, before: LLMServiceStatus, after: LLMServiceStatus) -> None:
         record, old = after.last_activation, before.last_activation

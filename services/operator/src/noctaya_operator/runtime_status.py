@@ -6,6 +6,7 @@ be planned with it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
@@ -20,11 +21,14 @@ from noctaya_operator.caches import BY_RUNTIME, Caches
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.kinds import INFERENCE_RUNTIMES, LLM_SERVICES
 from noctaya_operator.kube.controller import DONE, Result
+from noctaya_operator.kube.errors import Invalid
 from noctaya_operator.kube.objects import Key, Object, deleting, generation_of, key_of
 from noctaya_operator.kube.workqueue import WorkQueue
 from noctaya_operator.malformed import explain
 from noctaya_operator.plan import PlanError, plan_service
 from noctaya_operator.publish import StatusWriter
+
+log = logging.getLogger(__name__)
 
 SETTLE: Final = 2.0
 """Seconds that changes of the number of services wait for each other."""
@@ -55,9 +59,13 @@ class RuntimeReconciler:
             return DONE
         count = len(self._services.by_index(BY_RUNTIME, key.name))
         problem = find_problem(runtime, self._defaults)
-        await self._writer.publish(
-            runtime, lambda latest: runtime_status(latest, count, problem, now=self._now()).manifest()
-        )
+        try:
+            await self._writer.publish(
+                runtime, lambda latest: runtime_status(latest, count, problem, now=self._now()).manifest()
+            )
+        except Invalid as error:
+            # Stored before the API server had the rules it can't evaluate on it; services name it and say so.
+            log.warning("InferenceRuntime %s takes no status: %s", key.name, error.message)
         return DONE
 
 
