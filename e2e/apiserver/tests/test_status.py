@@ -39,6 +39,7 @@ def make_older(world: World, status: Object) -> None:
     before = (datetime.now(UTC) - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     conditions = [{**each, "lastTransitionTime": before} for each in status["conditions"]]
     world.api.merge(f"{world.path()}/status", {"status": {"conditions": conditions}})
+    world.change(scaling={"target": 5})  # a status alone is no reason for a pass
 
 
 def test_from_zero_to_ready_and_back(world: World) -> None:
@@ -148,6 +149,7 @@ def test_o4_what_keda_says_of_its_object_shows_on_the_service(world: World) -> N
     world.create()
     world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
     path = f"/apis/keda.sh/v1alpha1/namespaces/{world.namespace}/scaledobjects/chat"
+    wait_for(lambda: world.api.get(path).get("status"), what="KEDA's first word on it")
     report_conditions(world.api, path, Ready="False", Active="False")
     world.await_condition("AutoscalingReady", "False", "ScaledObjectNotReady")
     report_conditions(world.api, path, Ready="True", Active="False")

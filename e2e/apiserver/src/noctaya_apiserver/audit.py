@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 POLICY: Final = """\
 apiVersion: audit.k8s.io/v1
@@ -41,25 +41,39 @@ class Request:
         return self.verb not in READS
 
 
-def read_audit(log: Path) -> list[Request]:
-    """Every request of the log, in the order of their answers. The last line may be in the making."""
-    found = []
-    for line in log.read_bytes().split(b"\n")[:-1]:
-        event = json.loads(line)
-        # A watch has two stages; its start is the one that is there while it lasts.
-        if event["stage"] == "ResponseComplete" and event["verb"] == "watch":
-            continue
-        target = event.get("objectRef") or {}
-        found.append(
-            Request(
-                user=event["user"]["username"],
-                verb=event["verb"],
-                resource=target.get("resource", ""),
-                subresource=target.get("subresource", ""),
-                namespace=target.get("namespace", ""),
-                name=target.get("name", ""),
-                code=(event.get("responseStatus") or {}).get("code", 0),
-                at=event["requestReceivedTimestamp"],
-            )
-        )
-    return found
+class AuditLog:
+    """Reads the log as it grows."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._read = 0
+        self._requests: list[Request] = []
+
+    def requests(self) -> list[Request]:
+        """Every request so far, in the order of their answers. The last line may be in the making."""
+        with self._file.open("rb") as file:
+            file.seek(self._read)
+            *lines, _ = file.read().split(b"\n")
+        self._read += sum(len(line) + 1 for line in lines)
+        events = (json.loads(line) for line in lines)
+        self._requests += [_request(event) for event in events if not _is_end_of_watch(event)]
+        return list(self._requests)
+
+
+def _is_end_of_watch(event: dict[str, Any]) -> bool:
+    """A watch has two stages; its start is the one that is there while it lasts."""
+    return (event["stage"], event["verb"]) == ("ResponseComplete", "watch")
+
+
+def _request(event: dict[str, Any]) -> Request:
+    target = event.get("objectRef") or {}
+    return Request(
+        user=event["user"]["username"],
+        verb=event["verb"],
+        resource=target.get("resource", ""),
+        subresource=target.get("subresource", ""),
+        namespace=target.get("namespace", ""),
+        name=target.get("name", ""),
+        code=(event.get("responseStatus") or {}).get("code", 0),
+        at=event["requestReceivedTimestamp"],
+    )

@@ -232,9 +232,7 @@ def load_objects(*files: Path) -> list[Object]:
 T = TypeVar("T")
 
 
-def wait_for(
-    look: Callable[[], T], *, within: float = WAIT_SECONDS, what: str = "", every: float = 0.05
-) -> T:
+def wait_for(look: Callable[[], T], *, within: float = WAIT_SECONDS, what: str = "", every: float = 0.1) -> T:
     """The first true value that `look` gives. AssertionError names what was waited for and what was seen."""
     end = time.monotonic() + within
     while True:

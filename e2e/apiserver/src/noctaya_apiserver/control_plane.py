@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import httpx
 
-from .audit import POLICY, Request, read_audit
+from .audit import POLICY, AuditLog, Request
 from .build import Binaries, Report, ensure_binaries
 from .child import Child, ChildFailed
 from .client import ApiClient
@@ -26,6 +26,7 @@ from .users import ADMIN, CONTROLLERS, User, default_users, write_kubeconfig, wr
 START_SECONDS: Final = 90.0
 """Ready after 3 s on an idle machine; this is for a busy one."""
 PORT_TRIES: Final = 5
+AUDIT_LOG: Final = "audit.log"
 TAKEN: Final = ("address already in use", "bind: permission denied")
 
 RUNNING_CONTROLLERS: Final = (
@@ -68,6 +69,7 @@ class ControlPlane:
         self._controllers = tuple(controllers)
         self._report = report
         self._pki = Pki(folder)
+        self._audit = AuditLog(folder / AUDIT_LOG)
         self._clients: list[ApiClient] = []
         self._etcd: Child | None = None
         self._apiserver: Child | None = None
@@ -159,11 +161,7 @@ class ControlPlane:
 
     def requests(self) -> list[Request]:
         """All requests answered so far and all watches begun, from the audit log."""
-        return read_audit(self._audit_log)
-
-    @property
-    def _audit_log(self) -> Path:
-        return self.folder / "audit.log"
+        return self._audit.requests()
 
     def __enter__(self) -> ControlPlane:
         self.start()
@@ -229,7 +227,7 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount",
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
             f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
-            f"--audit-log-path={self._audit_log}",
+            f"--audit-log-path={self.folder / AUDIT_LOG}",
             "--audit-log-mode=blocking",
             "--allow-privileged=true",
             "--profiling=false",
