@@ -94,6 +94,7 @@ def validate(files: Files) -> None:
         for line in report.summary:
             typer.echo(printable(line))
     except OSError as error:
+        abandon_standard_output()
         fail(f"standard output: {error.strerror or error}")
     if report.problems:
         fail("\n".join(report.problems))
@@ -106,6 +107,11 @@ def open_standard_streams() -> None:
             # Descriptors are given out from the lowest, so in this order each stream gets its own.
             file = open(os.devnull, "r" if stream == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, stream, file)
+
+
+def abandon_standard_output() -> None:
+    """Send what is still buffered to nobody, lest Python fails once more at its end and exits with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str) -> None:
