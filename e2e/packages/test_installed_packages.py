@@ -109,16 +109,16 @@ def test_the_gateway_serves_and_leaves_cleanly(wheels: Path, tmp_path: Path) -> 
         "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
         "NOCTAYA_LAME_DUCK": "0s",
     }
-    process = subprocess.Popen([venv / "bin/noctaya-gateway"], env=env, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        lines = (json.loads(line) for line in process.stderr)
-        port = next(line["port"] for line in lines if line.get("listener") == "http")
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
-            assert answer.status == 200
-        process.send_signal(signal.SIGTERM)
-        process.stderr.read()
-        assert process.wait(timeout=20) == 0
-    finally:
-        process.kill()
-        process.wait()
+    command = [str(venv / "bin/noctaya-gateway")]
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            lines = (json.loads(line) for line in process.stderr)
+            port = next(line["port"] for line in lines if line.get("listener") == "http")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+                assert answer.status == 200
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+            assert process.wait(timeout=20) == 0
+        finally:
+            process.kill()
