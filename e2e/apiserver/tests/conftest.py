@@ -16,6 +16,7 @@ GROUPS = ("workshop", "bare", "plane")
 """Fixtures that are expensive: tests that share one run in one process, whatever runs beside it."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Divide the tests among the processes of pytest-xdist (`--dist loadgroup`) by what they share."""
     for item in items:
