@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from noctaya_apiserver import wait_for
 from noctaya_apiserver.world import World
 
@@ -74,6 +75,7 @@ def test_a_service_made_again_at_once_gets_objects_of_its_own(world: World) -> N
     wait_for(all_new, within=60.0, what="every object owned by the new service")
 
 
+@pytest.mark.timeout(240)
 def test_o3_a_namespace_of_thirty_services_goes(world: World) -> None:
     for number in range(30):
         world.create(f"chat-{number}")

@@ -25,6 +25,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
             yield plane
 
 
+@pytest.mark.timeout(300)  # KEDA is looked for every half minute, and comes and goes three times
 def test_o4_keda_absent_then_installed_then_removed_then_back(
     bare: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
