@@ -137,6 +137,17 @@ def test_o7_a_claim_that_waits_for_a_missing_storage_class_is_seen(
     assert (found.reason is Reason.STORAGE_CLASS_MISSING) is missing
 
 
+def test_o7_a_claim_is_no_trouble_while_a_replica_serves() -> None:
+    deployment: Object = {"spec": {"replicas": 1}, "status": {"replicas": 1, "readyReplicas": 1}}
+    given = state(
+        pod(running(ready=True)),
+        deployment=deployment,
+        claim=claim(storageClassName="slow"),
+        storage_classes={},
+    )
+    assert not diagnose_backend(given).hard
+
+
 def test_messages_stay_the_same_from_attempt_to_attempt() -> None:
     first = waiting("ErrImagePull", message='rpc error: manifest for "x:1" not found')
     second = waiting("ImagePullBackOff", message='Back-off pulling image "x:1": ErrImagePull: not found')

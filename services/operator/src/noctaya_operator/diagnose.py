@@ -147,6 +147,8 @@ def _of_claim(state: BackendState) -> Iterator[Finding]:
     claim, classes = state.claim, state.storage_classes
     if claim is None or classes is None or not (state.desired or state.pods):
         return
+    if state.ready:  # a Pod that serves has its volume: what was wrong with the claim is over (O7)
+        return
     if (claim.get("status") or {}).get("phase") != "Pending":
         return
     spec, name = claim.get("spec") or {}, key_of(claim).name
