@@ -7,12 +7,13 @@ operator saw it. The record lives in the status, so a restart of the operator do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from noctaya_api import names
+from noctaya_api.activation_timeline import phases
 from noctaya_api.duration import format_duration
 from noctaya_api.v1alpha1.llmservice_status import (
     ActivationDurations,
@@ -66,35 +67,6 @@ def follow_activation(
     if previous.outcome is not ActivationOutcome.IN_PROGRESS:
         return previous
     return _measured(_advanced(previous, seen, now))
-
-
-def spans(record: ActivationRecord) -> Iterator[tuple[str, datetime, datetime]]:
-    """Name, begin and end of every phase whose both ends are known."""
-    for name, start_fields, field in _PHASES:
-        end = _time(getattr(record, field))
-        start = next((time for each in start_fields if (time := _time(getattr(record, each)))), None)
-        if start is not None and end is not None:
-            # The kubelet's times are whole seconds, ours are finer: an end before the begin is none.
-            yield name, start, max(start, end)
-
-
-def phases(record: ActivationRecord) -> Iterator[tuple[str, float]]:
-    """Name and seconds of every phase whose both ends are known; `total` last."""
-    for name, start, end in spans(record):
-        yield name, (end - start).total_seconds()
-    begun, ready = _time(record.requested), _time(record.ready)
-    if begun is not None and ready is not None:
-        yield "total", max(0.0, (ready - begun).total_seconds())
-
-
-_PHASES: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("autoscaling", ("requested",), "replicas_written"),
-    ("scheduling", ("replicas_written", "requested"), "scheduled"),
-    ("weights", ("scheduled",), "weights_present"),
-    ("image_pull", ("weights_present", "scheduled"), "images_pulled"),
-    ("start", ("images_pulled", "weights_present", "scheduled"), "started"),
-    ("load", ("started",), "ready"),
-)
 
 
 def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> ActivationRecord:
@@ -174,7 +146,3 @@ _READ: Final[Mapping[str, Callable[[Object], str | None]]] = {
 def _containers(pod: Object, field: str) -> list[Mapping[str, Any]]:
     entries = (pod.get("status") or {}).get(field)
     return [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

@@ -8,9 +8,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from noctaya_api.activation_timeline import spans
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
-from noctaya_operator.activation_record import spans
 from noctaya_operator.kube.objects import Key
 
 if TYPE_CHECKING:
