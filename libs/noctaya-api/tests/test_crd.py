@@ -8,7 +8,7 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def test_the_committed_crds_and_reference_are_what_the_models_say() -> None:
-    files = render_files(REPOSITORY / "charts/operator/crds", REPOSITORY / "docs/crd.md")
+    files = render_files(REPOSITORY / "charts/operator/files/crds", REPOSITORY / "docs/crd.md")
     for path, text in files.items():
         assert path.read_text(encoding="utf-8") == text, f"{path} is stale: run python -m noctaya_api.crd"
 

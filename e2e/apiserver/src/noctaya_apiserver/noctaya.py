@@ -14,7 +14,7 @@ from .users import User
 
 REPOSITORY: Final = Path(__file__).parents[4]
 """This package is used in place, from a checkout."""
-CRD_FOLDER: Final = REPOSITORY / "charts" / "operator" / "crds"
+CRD_FOLDER: Final = REPOSITORY / "charts" / "operator" / "files" / "crds"
 RIGHTS: Final = Path(__file__).with_name("operator_rights.yaml")
 OPERATOR: Final = "operator"
 """User that may do what the operator needs and nothing more."""

@@ -1,5 +1,5 @@
 """The CustomResourceDefinitions, generated from the models: `python -m noctaya_api.crd --output
-charts/operator/crds`.
+charts/operator/files/crds`.
 
 The files are committed, so that a change of the API shows in review as the change of schema it is;
 `--check` fails when they are not what the models say. The field reference for people (`docs/crd.md`) is
