@@ -1,0 +1,58 @@
+{{/* Generated from noctaya_operator.rbac by `python -m noctaya_charts write`. */}}
+
+{{- define "noctaya.rights.cluster" -}}
+- apiGroups: ["serving.noctaya.io"]
+  resources: [inferenceruntimes]
+  verbs: [get, list, watch]
+- apiGroups: ["serving.noctaya.io"]
+  resources: [inferenceruntimes/status]
+  verbs: [update]
+- apiGroups: ["storage.k8s.io"]
+  resources: [storageclasses]
+  verbs: [list, watch]
+{{- end -}}
+
+{{- define "noctaya.rights.namespaces" -}}
+- apiGroups: ["serving.noctaya.io"]
+  resources: [llmservices]
+  verbs: [get, list, watch]
+- apiGroups: ["serving.noctaya.io"]
+  resources: [llmservices/status, llmservices/finalizers]
+  verbs: [update]
+- apiGroups: ["apps"]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [services, persistentvolumeclaims]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch, patch]
+- apiGroups: ["batch"]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: ["policy"]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: ["keda.sh"]
+  resources: [scaledobjects]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: ["discovery.k8s.io"]
+  resources: [endpointslices]
+  verbs: [list, watch]
+- apiGroups: ["autoscaling"]
+  resources: [horizontalpodautoscalers]
+  verbs: [list, watch]
+- apiGroups: ["events.k8s.io"]
+  resources: [events]
+  verbs: [list, create, patch]
+{{- end -}}
+
+{{- define "noctaya.rights.leaderElection" -}}
+- apiGroups: ["coordination.k8s.io"]
+  resources: [leases]
+  verbs: [get, watch, create, update]
+{{- end -}}
