@@ -1,0 +1,1 @@
+"""The prewarm agent: model weights arrive once, complete, verified and visible."""

@@ -1,0 +1,5 @@
+"""`python -m noctaya_prewarm`."""
+
+from noctaya_prewarm.cli import main
+
+main()
