@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from noctaya_cli import cluster_commands
 from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
 
 app = typer.Typer(
@@ -98,6 +99,10 @@ def validate(files: Files) -> None:
         fail(f"standard output: {error.strerror or error}")
     if report.problems:
         fail("\n".join(report.problems))
+
+
+for _command in cluster_commands.COMMANDS:
+    app.command()(_command)
 
 
 def open_standard_streams() -> None:

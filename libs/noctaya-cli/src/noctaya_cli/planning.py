@@ -99,9 +99,12 @@ def locate_model(
 ) -> str:
     """What `{{ .Model.Path }}` is on this machine; raises PlanError."""
     subject, uri = subject_of(service), "spec.model.source.uri"
-    if source.scheme is Scheme.OCI:
+    if source.scheme in {Scheme.OCI, Scheme.S3}:
         raise PlanError(
-            subject, uri, "oci:// models are staged by a cluster's prewarm Job; here, pull it and use pvc://"
+            subject,
+            uri,
+            f"{source.scheme}:// models are fetched by a cluster's prewarm Job; here, fetch it yourself and "
+            "use pvc://",
         )
     if source.scheme is not Scheme.PVC:
         note(f"the engine downloads {source.uri} itself, into its own default cache")

@@ -6,7 +6,7 @@ Errors name the object and the field, because manifests often hold many of both.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from noctaya_api.model_source import ModelSource, ModelSourceError, parse_model_source
+from noctaya_api.model_source import ModelSource, ModelSourceError
 from noctaya_api.runtime_selection import RuntimeSelectionError, select_runtime
 from noctaya_api.template import TemplateContext, TemplateError, render, render_args
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
@@ -62,7 +62,7 @@ def resolve_source(service: LLMService) -> ModelSource:
     if source is None:
         raise PlanError(subject, "spec.model.catalogRef", "is reserved for a later version; use source.uri")
     try:
-        return parse_model_source(source.uri, has_secret=source.secret_ref is not None)
+        return source.parsed()
     except ModelSourceError as error:
         raise PlanError(subject, "spec.model.source.uri", str(error)) from error
 

@@ -1,0 +1,215 @@
+"""The API server as the user's kubeconfig gives it: plain objects in and out, errors that people can act on.
+
+Only what `kubectl get` could do is asked for. A right that is missing is an answer like any other
+(`NotAllowed`), so that a command can leave out one column instead of failing as a whole.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from noctaya_api import names
+
+Object = dict[str, Any]
+
+TIMEOUT: Final = 10.0
+"""Seconds for one request; what kubectl users wait before they look for another cause."""
+PAGE: Final = 500
+"""Objects a list request, as kubectl asks for."""
+
+SERVICES: Final = f"/apis/{names.API_VERSION}"
+MERGE: Final = "application/merge-patch+json"
+
+
+class ClusterError(Exception):
+    """The cluster can't be reached or answered with something that can't be used."""
+
+
+class NotAllowed(ClusterError):
+    """The user has no right to this."""
+
+
+class NotThere(ClusterError):
+    """The object, or its kind, does not exist."""
+
+
+class Reader(Protocol):
+    """What commands ask of a cluster."""
+
+    def get(self, path: str) -> Object:
+        """One object, or any JSON answer."""
+
+    def items(self, path: str, *, labels: str = "", fields: str = "") -> list[Object]:
+        """All objects of a collection."""
+
+    def text(self, path: str) -> str:
+        """An answer that is not JSON."""
+
+
+class Cluster:
+    """One API server.
+
+    Args:
+        client: a `kubernetes.client.ApiClient`.
+        namespace: the one of the kubeconfig's context.
+    """
+
+    def __init__(self, client: Any, *, namespace: str, name: str) -> None:
+        self._client = client
+        self.namespace = namespace
+        self.name = name
+
+    def get(self, path: str) -> Object:
+        """One object, or any JSON answer. `NotThere`, `NotAllowed`, `ClusterError`."""
+        answer = self._json("GET", path)
+        if not isinstance(answer, dict):
+            raise ClusterError(f"{path}: not an object")
+        return answer
+
+    def items(self, path: str, *, labels: str = "", fields: str = "") -> list[Object]:
+        """All objects of a collection, page by page."""
+        query: dict[str, str] = {"limit": str(PAGE)}
+        if labels:
+            query["labelSelector"] = labels
+        if fields:
+            query["fieldSelector"] = fields
+        found: list[Object] = []
+        while True:
+            answer = self._json("GET", path, query=query)
+            page = answer.get("items") if isinstance(answer, dict) else None
+            if not isinstance(page, list):
+                raise ClusterError(f"{path}: not a list")
+            found += [item for item in page if isinstance(item, dict)]
+            if not (more := (answer.get("metadata") or {}).get("continue")):
+                return found
+            query["continue"] = more
+
+    def text(self, path: str) -> str:
+        """An answer that is not JSON: metrics, through the API server's proxy."""
+        return self._request("GET", path).decode("utf-8", "replace")
+
+    def merge(self, path: str, change: Mapping[str, Any]) -> Object:
+        """Change an object by a merge patch and return it."""
+        answer = self._json("PATCH", path, body=change, content_type=MERGE)
+        return answer if isinstance(answer, dict) else {}
+
+    def create(self, path: str, obj: Mapping[str, Any]) -> Object:
+        """Post an object, such as a review, and return the answer."""
+        answer = self._json("POST", path, body=obj, content_type="application/json")
+        return answer if isinstance(answer, dict) else {}
+
+    def _json(self, method: str, path: str, **options: Any) -> Any:
+        content = self._request(method, path, **options)
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise ClusterError(f"{self.name}: {path} gave something that is not JSON") from error
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "",
+    ) -> bytes:
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - comes with the Kubernetes client
+
+        headers = {"Accept": "application/json, text/plain, */*"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            call = self._client.param_serialize(
+                method,
+                path,
+                query_params=list((query or {}).items()),
+                header_params=headers,
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            answer = self._client.call_api(*call, _request_timeout=TIMEOUT)
+            content: bytes = answer.read()
+        except (HTTPError, OSError) as error:
+            raise ClusterError(f"{self.name}: {_short(error)}") from error
+        if 200 <= answer.status < 300:
+            return content
+        raise _refusal(answer.status, content, method=method, path=path, cluster=self.name)
+
+
+def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
+    """The cluster of a kubeconfig; nothing is asked of it yet.
+
+    Args:
+        kubeconfig: a file; None for `KUBECONFIG` or `~/.kube/config`.
+        context: a context of it; None for the current one.
+
+    Raises:
+        ClusterError: the Kubernetes client is not installed, or the configuration can't be used.
+    """
+    try:
+        from kubernetes import config  # noqa: PLC0415 - 0.7 s of CPU that `noctaya run` does without
+    except ImportError as error:
+        raise ClusterError(
+            "commands for clusters need the Kubernetes client: pip install 'noctaya-cli[cluster]'"
+        ) from error
+    loader: Any = config  # its functions have no types
+    file = str(kubeconfig) if kubeconfig else None
+    try:
+        contexts, active = loader.list_kube_config_contexts(config_file=file)
+        chosen = _context(contexts, context or active["name"])
+        client = loader.new_client_from_config(config_file=file, context=chosen["name"], persist_config=False)
+    except ClusterError:
+        raise
+    except Exception as error:  # the loader raises whatever the YAML or a plugin gives it
+        raise ClusterError(f"the kubeconfig can't be used: {_short(error)}") from error
+    client.configuration.retries = 0
+    client.rest_client.pool_manager.connection_pool_kw["retries"] = 0
+    namespace = (chosen.get("context") or {}).get("namespace") or "default"
+    return Cluster(client, namespace=namespace, name=str(chosen["name"]))
+
+
+def _context(contexts: list[Object], name: str) -> Object:
+    found = next((each for each in contexts if each["name"] == name), None)
+    if found is None:
+        known = ", ".join(sorted(str(each["name"]) for each in contexts))
+        raise ClusterError(f"there is no context {name!r} in the kubeconfig; there is {known}")
+    return found
+
+
+def service_path(namespace: str, name: str) -> str:
+    """Where an LLMService is."""
+    return f"{SERVICES}/namespaces/{quote(namespace, safe='')}/llmservices/{quote(name, safe='')}"
+
+
+def services_path(namespace: str | None) -> str:
+    """Where the LLMServices are; of all namespaces with None."""
+    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"{SERVICES}{inside}/llmservices"
+
+
+def core_path(kind: str, namespace: str | None = None, *, group: str = "") -> str:
+    """A collection of Kubernetes' own API; `group` is `apps/v1` and the like, empty for the core API."""
+    root = f"/apis/{group}" if group else "/api/v1"
+    return f"{root}/namespaces/{quote(namespace, safe='')}/{kind}" if namespace else f"{root}/{kind}"
+
+
+def _refusal(status: int, content: bytes, *, method: str, path: str, cluster: str) -> ClusterError:
+    try:
+        said = json.loads(content).get("message") or ""
+    except (ValueError, AttributeError):
+        said = content.decode("utf-8", "replace").strip()[:200]
+    if status == 404:
+        return NotThere(said or f"{path} does not exist")
+    if status == 403:
+        return NotAllowed(said or f"{method} {path} is not allowed")
+    if status == 401:
+        return ClusterError(f"{cluster}: the credential of the kubeconfig is not accepted")
+    return ClusterError(f"{cluster}: {method} {path}: {status} {said}".rstrip())
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text[:300] or type(error).__name__

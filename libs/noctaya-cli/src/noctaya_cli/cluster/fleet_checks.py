@@ -1,0 +1,198 @@
+"""The services themselves: conditions, autoscaler, KEDA's stream, gateways, certificates, mixed versions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from noctaya_api import names
+
+from noctaya_cli.cluster.access import NotAllowed, NotThere, Object, Reader, core_path
+from noctaya_cli.cluster.demand import gateway_pods, service_of
+from noctaya_cli.cluster.finding import Finding, Level, good, problem, warning
+from noctaya_cli.cluster.remedies import remedy
+from noctaya_cli.cluster.service_view import view_of
+
+EXPIRES_SOON: Final = 14.0
+"""Days; what certificate issuers commonly renew within."""
+UNDELIVERED: Final = 5.0
+"""Seconds a cold request's demand may be on its way; the gateway retries every 2 s."""
+
+
+def check_services(services: list[Object]) -> Iterator[Finding]:
+    """What the conditions of each service say."""
+    if not services:
+        yield good("services", "no LLMService yet")
+    well = 0
+    for each in services:
+        view = view_of(each)
+        where = f"{view.namespace}/{view.name}"
+        for found in view.problems:
+            advice = remedy(found.reason)
+            yield problem(
+                "services",
+                f"{where}: {found.reason}: {' '.join(found.message.split())}",
+                remedy=advice.action.replace("SERVICE", view.name)
+                if advice
+                else f"noctaya explain {view.name}",
+            )
+        if view.stale:
+            yield warning(
+                "services",
+                f"{where}: its newest spec has not been looked at",
+                remedy="Look at the operator's findings above.",
+            )
+        well += not view.problems
+    if well:
+        yield good("services", f"{well} of {len(services)} without a problem")
+
+
+def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
+    """Whether KEDA listens to each service's scaler, and whether demand gets through."""
+    lonely, heard = [], 0
+    for namespace, name, port, pods in _scalers(cluster, services):
+        streams = 0
+        for pod in pods:
+            numbers = _metrics(cluster, pod, port)
+            streams += int(numbers.get("noctaya_gateway_scaler_streams", 0))
+            waiting = numbers.get("noctaya_gateway_undelivered_demand_seconds", 0.0)
+            if waiting > UNDELIVERED:
+                yield problem(
+                    "demand",
+                    f"{namespace}/{name}: demand of a cold request has waited {waiting:.0f} s for the scaler",
+                    remedy=f"Look at Deployment {name}-scaler and at NetworkPolicies for port 9091.",
+                )
+        if pods and not streams:
+            lonely.append(f"{namespace}/{name}")
+        heard += bool(streams)
+    if heard:
+        yield good("demand", f"KEDA listens to {heard} service{'s' if heard != 1 else ''}")
+    for each in lonely:
+        yield problem(
+            "demand",
+            f"{each}: KEDA has no stream open, so a cold request waits for its next poll or for ever",
+            remedy="KEDA's log names the service; usual causes are a NetworkPolicy on port 9090 and mTLS on "
+            "one side.",
+        )
+
+
+def check_gateways(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
+    """Ready gateways of each service, and their versions."""
+    pods = gateway_pods(cluster, None)
+    ready: dict[tuple[str, str], int] = {}
+    images: dict[str, int] = {}
+    for pod in pods:
+        key = (str((pod.get("metadata") or {}).get("namespace")), service_of(pod))
+        conditions = (pod.get("status") or {}).get("conditions") or []
+        if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+            ready[key] = ready.get(key, 0) + 1
+        for container in (pod.get("spec") or {}).get("containers") or []:
+            if container.get("name") == names.CONTAINER_GATEWAY:
+                images[str(container.get("image"))] = images.get(str(container.get("image")), 0) + 1
+    for service in services:
+        meta = service.get("metadata") or {}
+        key = (str(meta.get("namespace")), str(meta.get("name")))
+        if not ready.get(key):
+            yield problem(
+                "gateways",
+                f"{key[0]}/{key[1]}: no gateway is ready, clients are refused",
+                remedy=f"kubectl -n {key[0]} describe pods -l {names.LABEL_GATEWAY}={key[1]}",
+            )
+    if len(images) > 1:
+        listed = ", ".join(f"{image} ({count})" for image, count in sorted(images.items()))
+        yield warning(
+            "versions",
+            f"gateways run several images: {listed}",
+            remedy="Fine during a rollout; else look at it.",
+        )
+    if ready:
+        yield good("gateways", f"{sum(ready.values())} of {len(pods)} gateways ready")
+
+
+def check_certificates(cluster: Reader, services: list[Object], *, now: datetime) -> Iterator[Finding]:
+    """How long the certificates of the scalers are good for."""
+    for service in services:
+        meta = service.get("metadata") or {}
+        namespace, name = str(meta.get("namespace")), str(meta.get("name"))
+        tls = (((service.get("spec") or {}).get("scaling") or {}).get("externalScaler") or {}).get(
+            "tls"
+        ) or {}
+        secret = tls.get("serverSecretName")
+        if not secret:
+            continue
+        where = f"{namespace}/{secret}, the certificate of {name}'s scaler"
+        try:
+            data = cluster.get(f"{core_path('secrets', namespace)}/{secret}").get("data") or {}
+            ends = _not_after(base64.b64decode(data.get("tls.crt") or ""))
+        except NotThere:
+            yield problem(
+                "certificates", f"{where}, doesn't exist", remedy="Create the Secret; KEDA can't connect."
+            )
+            continue
+        except NotAllowed:
+            yield Finding(
+                area="certificates",
+                level=Level.UNKNOWN,
+                what=f"{where}: reading it takes the right to get Secrets",
+            )
+            continue
+        except ValueError as error:
+            yield problem("certificates", f"{where}, can't be read: {error}", remedy="Issue it again.")
+            continue
+        days = (ends - now).total_seconds() / 86400
+        if days <= 0:
+            yield problem(
+                "certificates",
+                f"{where}, expired {-days:.0f} days ago",
+                remedy="Renew it; it is reloaded by itself.",
+            )
+        elif days < EXPIRES_SOON:
+            yield warning(
+                "certificates",
+                f"{where}, expires in {days:.0f} days",
+                remedy="Renew it; it is reloaded by itself.",
+            )
+        else:
+            yield good("certificates", f"{where}: good for {days:.0f} days")
+
+
+def _not_after(pem: bytes) -> datetime:
+    from cryptography.x509 import load_pem_x509_certificate  # noqa: PLC0415 - only where there is one
+
+    return load_pem_x509_certificate(pem).not_valid_after_utc
+
+
+def _scalers(cluster: Reader, services: list[Object]) -> Iterator[tuple[str, str, int, list[Object]]]:
+    """Namespace, service, metrics port and Pods of whatever answers KEDA for each service."""
+    labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
+    aggregates = cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}")
+    gateways = cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}")
+    for service in services:
+        meta = service.get("metadata") or {}
+        namespace, name = str(meta.get("namespace")), str(meta.get("name"))
+        own = [pod for pod in aggregates if _is_of(pod, namespace, names.LABEL_SCALER, name)]
+        port = names.AGGREGATOR_PORT
+        if not own:
+            own = [pod for pod in gateways if _is_of(pod, namespace, names.LABEL_GATEWAY, name)]
+            port = names.GATEWAY_PORT
+        yield namespace, name, port, own
+
+
+def _is_of(pod: Object, namespace: str, label: str, name: str) -> bool:
+    meta = pod.get("metadata") or {}
+    return meta.get("namespace") == namespace and (meta.get("labels") or {}).get(label) == name
+
+
+def _metrics(cluster: Reader, pod: Object, port: int) -> dict[str, float]:
+    meta = pod.get("metadata") or {}
+    path = (
+        f"{core_path('pods', str(meta.get('namespace')))}/{meta.get('name')}:{port}/proxy{names.PATH_METRICS}"
+    )
+    found = {}
+    for line in cluster.text(path).splitlines():
+        name, _, value = line.partition(" ")
+        if name.startswith("noctaya_") and "{" not in name:
+            found[name] = float(value)
+    return found

@@ -1,0 +1,172 @@
+"""One cold start as a picture: a bar for each phase on one axis of time, as text or as SVG. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from xml.sax.saxutils import escape
+
+from noctaya_api.activation_timeline import spans
+from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
+
+MEANING: Final = {
+    "autoscaling": "KEDA saw the demand and wrote a replica",
+    "scheduling": "a node was found",
+    "weights": "the weights were there",
+    "image_pull": "the images were on the node",
+    "start": "the engine's process started",
+    "load": "the engine loaded the model and passed its probe",
+}
+"""What had happened at the end of each phase."""
+
+_LABEL: Final = {"image_pull": "image pull"}
+_NAMES: Final = 12
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One phase, in seconds since the request."""
+
+    phase: str
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return self.end - self.begin
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return _LABEL.get(self.phase, self.phase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waterfall:
+    """A cold start ready to be drawn."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    total: float
+    """Seconds until ready, or until the last thing known."""
+    finished: bool
+    note: str = ""
+
+    @property
+    def longest(self) -> Bar | None:
+        """The phase most of the time went into."""
+        return max(self.bars, key=lambda bar: bar.seconds, default=None)
+
+
+def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Waterfall:
+    """The picture of a record as it stands at `now`."""
+    begun = datetime.fromisoformat(record.requested)
+    bars = tuple(
+        Bar(phase=name, begin=_since(begun, start), end=_since(begun, end))
+        for name, start, end in spans(record)
+    )
+    going_on = record.outcome is ActivationOutcome.IN_PROGRESS
+    if record.ready is not None:
+        total = _since(begun, datetime.fromisoformat(record.ready))
+    elif going_on:
+        total = _since(begun, now)
+    else:
+        total = max((bar.end for bar in bars), default=0.0)
+    return Waterfall(
+        title=f"{service}: {_headline(record, total=total)}, {age((now - begun).total_seconds())} ago",
+        bars=bars,
+        total=total,
+        finished=record.ready is not None,
+        note=record.message or "",
+    )
+
+
+def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
+    """Lines of at most `width` columns (at least 50)."""
+    room = max(10, max(width, 50) - _NAMES - 14)
+    yield picture.title
+    longest = picture.longest
+    for bar in picture.bars:
+        drawn = _bar(bar, total=picture.total, room=room)
+        share = f"{bar.seconds:8.2f} s"
+        mark = " ←" if bar is longest and len(picture.bars) > 1 else ""
+        yield f"  {bar.label:<{_NAMES}}{drawn:<{room}}{share}{mark}"
+    if not picture.bars:
+        yield "  nothing has happened yet"
+    end = "ready" if picture.finished else "so far"
+    yield f"  {end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
+    if longest is not None and picture.finished and picture.total > 0:
+        share_of = round(100 * longest.seconds / picture.total)
+        yield f"  most of it: {longest.label}, {share_of} % ({MEANING.get(longest.phase, longest.phase)})"
+    if picture.note:
+        yield f"  in the way: {picture.note}"
+
+
+def draw_svg(picture: Waterfall) -> str:
+    """The same as a stand-alone SVG file, light and dark alike."""
+    row, left, right, top = 26, 110, 620, 54
+    height = top + row * len(picture.bars) + 34
+    scale = (right - left) / picture.total if picture.total > 0 else 0.0
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" role="img" '
+        'font-family="system-ui, sans-serif" font-size="13">',
+        "<style>text{fill:#24292f}.bar{fill:#0969da}.long{fill:#bc4c00}.axis{stroke:#8c959f}"
+        "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#58a6ff}.long{fill:#f0883e}}</style>",
+        f"<title>{escape(picture.title)}</title>",
+        f'<text x="16" y="28" font-size="15" font-weight="600">{escape(picture.title)}</text>',
+    ]
+    for index, bar in enumerate(picture.bars):
+        y = top + row * index
+        kind = "long" if bar is picture.longest and len(picture.bars) > 1 else "bar"
+        parts += [
+            f'<text x="{left - 10}" y="{y + 13}" text-anchor="end">{escape(bar.label)}</text>',
+            f'<rect class="{kind}" x="{left + bar.begin * scale:.1f}" y="{y}" rx="3" height="17" '
+            f'width="{max(2.0, bar.seconds * scale):.1f}">'
+            f"<title>{escape(MEANING.get(bar.phase, ''))}</title></rect>",
+            f'<text x="{right + 90}" y="{y + 13}" text-anchor="end">{bar.seconds:.2f} s</text>',
+        ]
+    base = top + row * len(picture.bars)
+    parts += [
+        f'<line class="axis" x1="{left}" x2="{right}" y1="{base}" y2="{base}"/>',
+        f'<text x="{left}" y="{base + 18}">0</text>',
+        f'<text x="{right}" y="{base + 18}" text-anchor="end">{picture.total:.2f} s '
+        f"{'ready' if picture.finished else 'so far'}</text>",
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _bar(bar: Bar, *, total: float, room: int) -> str:
+    if total <= 0:
+        return ""
+    begin = min(room - 1, int(bar.begin / total * room))
+    eighths = max(1, round(bar.seconds / total * room * 8))
+    full, rest = divmod(eighths, 8)
+    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
+    return " " * begin + drawn[: room - begin]
+
+
+def _headline(record: ActivationRecord, *, total: float) -> str:
+    match record.outcome:
+        case ActivationOutcome.SUCCEEDED:
+            return f"cold start of {total:.2f} s"
+        case ActivationOutcome.FAILED:
+            return "cold start that failed"
+    return f"cold start going on for {total:.2f} s"
+
+
+def _since(begun: datetime, moment: datetime) -> float:
+    return max(0.0, (moment - begun).total_seconds())
+
+
+def age(seconds: float) -> str:
+    """A length of time as kubectl writes ages: `42s`, `5m`, `3h`, `2d`."""
+    whole = max(0, int(seconds))
+    for limit, unit, size in ((120, "s", 1), (7200, "m", 60), (172800, "h", 3600)):
+        if whole < limit:
+            return f"{whole // size}{unit}"
+    return f"{whole // 86400}d"

@@ -1,0 +1,190 @@
+"""Commands for clusters: `status`, `explain`, `doctor`, `top`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from noctaya_cli.cluster.access import ClusterError, connect
+
+MIN_WIDTH = 60
+
+
+class Format(StrEnum):
+    """How a command answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Picture(StrEnum):
+    """How `explain` answers."""
+
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+
+
+Kubeconfig = Annotated[
+    Path | None, typer.Option("--kubeconfig", metavar="FILE", help="Instead of KUBECONFIG or ~/.kube/config.")
+]
+Context = Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig.")]
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Instead of the namespace of the context.")
+]
+Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Services of every namespace.")]
+Output = Annotated[Format, typer.Option("--output", "-o", help="For people or for programs.")]
+
+
+def status(
+    everywhere: Everywhere = False,
+    namespace: Namespace = None,
+    output: Output = Format.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show the services of a cluster, those with a problem first."""
+    from noctaya_cli.cluster.status import draw_fleet, json_of, read_fleet  # noqa: PLC0415
+
+    with told():
+        cluster = connect(kubeconfig, context)
+        wanted = None if everywhere else namespace or cluster.namespace
+        fleet = read_fleet(cluster, wanted)
+        now = datetime.now(UTC)
+        if output is Format.JSON:
+            show_json(json_of(fleet, now=now))
+            return
+        if not fleet.services:
+            where = "this cluster" if everywhere else f"namespace {wanted}"
+            typer.echo(f"There is no LLMService in {where}.")
+            return
+        show(draw_fleet(fleet, now=now, everywhere=everywhere, width=terminal_width()))
+        if fleet.remark:
+            typer.echo(f"({fleet.remark})", err=True)
+
+
+def explain(
+    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Name of an LLMService.")],
+    namespace: Namespace = None,
+    output: Annotated[
+        Picture, typer.Option("--output", "-o", help="Text, JSON, or the last cold start as SVG.")
+    ] = Picture.TEXT,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Tell where the last cold start spent its time, what is wrong now, and what to do."""
+    from noctaya_cli.cluster import explain as page  # noqa: PLC0415
+    from noctaya_cli.cluster.waterfall import draw_svg  # noqa: PLC0415
+
+    with told():
+        cluster = connect(kubeconfig, context)
+        found = page.explain(cluster, namespace or cluster.namespace, service, now=datetime.now(UTC))
+        if output is Picture.JSON:
+            show_json(page.json_of(found))
+        elif output is Picture.SVG:
+            if found.picture is None:
+                raise ClusterError(f"no cold start of {service} is on record")
+            typer.echo(draw_svg(found.picture), nl=False)
+        else:
+            show(page.draw_explanation(found, width=terminal_width() or 100))
+
+
+def doctor(output: Output = Format.TEXT, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Examine a cluster and say what to do about what is wrong; a problem gives exit code 1."""
+    from noctaya_cli.cluster.doctor import draw_finding, examine, json_of, summary  # noqa: PLC0415
+    from noctaya_cli.cluster.finding import Level  # noqa: PLC0415
+
+    with told():
+        cluster = connect(kubeconfig, context)
+        findings = []
+        for finding in examine(cluster, now=datetime.now(UTC)):
+            findings.append(finding)
+            if output is Format.TEXT:
+                show(draw_finding(finding, width=terminal_width() or 100))
+        if output is Format.JSON:
+            show_json(json_of(findings))
+        else:
+            typer.echo(f"\n{summary(findings)}")
+    if any(each.level is Level.PROBLEM for each in findings):
+        raise typer.Exit(1)
+
+
+def top(
+    everywhere: Everywhere = False,
+    namespace: Namespace = None,
+    interval: Annotated[float, typer.Option(min=0.5, help="Seconds between two looks.")] = 2.0,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Watch the services of a cluster until Ctrl-C."""
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    from noctaya_cli.cluster.status import draw_fleet, read_fleet  # noqa: PLC0415
+
+    with told():
+        cluster = connect(kubeconfig, context)
+        wanted = None if everywhere else namespace or cluster.namespace
+        if not sys.stdout.isatty():
+            raise ClusterError("top needs a terminal; `noctaya status -o json` is for programs")
+        try:
+            with Live(auto_refresh=False, screen=True) as live:
+                while True:
+                    fleet = read_fleet(cluster, wanted)
+                    now = datetime.now(UTC)
+                    lines = [
+                        f"{now.astimezone():%H:%M:%S}  {cluster.name}  {len(fleet.services)} services",
+                        "",
+                    ]
+                    lines += draw_fleet(fleet, now=now, everywhere=everywhere, width=terminal_width())
+                    if fleet.remark:
+                        lines += ["", f"({fleet.remark})"]
+                    live.update(Text("\n".join(lines), no_wrap=True), refresh=True)
+                    time.sleep(interval)
+        except KeyboardInterrupt:
+            return
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal; None when the output goes elsewhere."""
+    if not sys.stdout.isatty():
+        return None
+    return max(MIN_WIDTH, shutil.get_terminal_size().columns)
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print lines that may hold whatever somebody wrote into a message."""
+    from noctaya_api.manifests import printable  # noqa: PLC0415
+
+    for line in lines:
+        typer.echo(printable(line))
+
+
+def show_json(value: object) -> None:
+    """Print for a program."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+class told:  # noqa: N801 - reads as the word it is: `with told():`
+    """Tells a ClusterError in a line and ends with exit code 1."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        from noctaya_cli.main import fail  # noqa: PLC0415 - main imports this module
+
+        if isinstance(error, ClusterError):
+            fail(str(error))
+
+
+COMMANDS = (status, explain, doctor, top)

@@ -1,0 +1,73 @@
+"""The picture of a cold start."""
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
+from noctaya_cli.cluster.waterfall import Waterfall, age, draw_svg, draw_text, waterfall_of
+
+from . import objects
+from .conftest import NOW
+
+
+def picture(**changes: Any) -> Waterfall:
+    record = ActivationRecord.model_validate({**objects.ACTIVATION, **changes})
+    return waterfall_of(record, service="models/chat", now=NOW)
+
+
+def test_the_text_shows_each_phase_where_it_was() -> None:
+    assert list(draw_text(picture(), width=60)) == [
+        "models/chat: cold start of 20.00 s, 10m ago",
+        "  autoscaling ▉                                     0.50 s",
+        "  scheduling  ▉                                     0.50 s",
+        "  image pull   █▊                                   1.00 s",
+        "  start          █▊                                 1.00 s",
+        "  load             ████████████████████████████▉   17.00 s ←",
+        "  ready                                            20.00 s",
+        "  most of it: load, 85 % (the engine loaded the model and passed its probe)",
+    ]
+
+
+def test_no_line_is_wider_than_the_terminal_but_the_sentence() -> None:
+    for width in (50, 80, 200):
+        assert all(len(line) <= width for line in list(draw_text(picture(), width=width))[1:-1])
+
+
+def test_an_activation_that_goes_on_is_measured_until_now() -> None:
+    going_on = picture(outcome="InProgress", ready=None, requested="2026-11-30T09:59:30Z", message="no room")
+    lines = list(draw_text(going_on, width=80))
+    assert lines[0] == "models/chat: cold start going on for 30.00 s, 30s ago"
+    assert lines[-1] == "  in the way: no room"
+    assert not going_on.finished
+
+
+def test_one_that_failed_ends_with_what_was_reached() -> None:
+    failed = picture(outcome="Failed", ready=None)
+    assert failed.title == "models/chat: cold start that failed, 10m ago"
+    assert failed.total == 3.0
+
+
+def test_one_of_which_nothing_is_known_is_drawn_too() -> None:
+    empty = waterfall_of(
+        ActivationRecord.model_validate({"outcome": "InProgress", "requested": "2026-11-30T10:00:00Z"}),
+        service="a/b",
+        now=NOW,
+    )
+    assert "  nothing has happened yet" in draw_text(empty)
+    ET.fromstring(draw_svg(empty))
+
+
+def test_the_svg_has_a_bar_a_phase_and_escapes_names() -> None:
+    record = ActivationRecord.model_validate(objects.ACTIVATION)
+    svg = draw_svg(waterfall_of(record, service="a/<b>&", now=NOW))
+    root = ET.fromstring(svg)
+    assert len(root.findall(".//{http://www.w3.org/2000/svg}rect")) == 5
+    assert "<b>" not in svg
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-3, "0s"), (119, "119s"), (120, "2m"), (7200, "2h"), (200_000, "2d")]
+)
+def test_ages_are_written_as_kubectl_does(seconds: float, text: str) -> None:
+    assert age(seconds) == text
