@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from noctaya_parts import BuildError
+
 from .audit import Request
 from .build import Binaries, ensure_binaries
 from .child import Child, ChildFailed
 from .client import ApiClient, Refused, load_objects, path_of, wait_for
 from .control_plane import RUNNING_CONTROLLERS, ControlPlane
-from .gotool import BuildError
 from .keda import keda_crds
 from .users import User
 

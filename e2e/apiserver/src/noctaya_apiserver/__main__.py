@@ -14,9 +14,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from noctaya_parts import BuildError
+
 from .build import ensure_binaries
 from .child import ChildFailed
-from .gotool import BuildError
 from .keda import ensure_keda_crds
 from .noctaya import noctaya_plane
 

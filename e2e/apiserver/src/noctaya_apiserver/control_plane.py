@@ -14,9 +14,10 @@ from types import TracebackType
 from typing import Any, Final
 
 import httpx
+from noctaya_parts import Report
 
 from .audit import POLICY, AuditLog, Request
-from .build import Binaries, Report, ensure_binaries
+from .build import Binaries, ensure_binaries
 from .child import Child, ChildFailed
 from .client import ApiClient
 from .pki import Pki

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from noctaya_parts import BuildError, Report, module_folder
+from noctaya_parts.catalogue import MODULES, cache_root
+from noctaya_parts.locking import locked
 
-from .build import Report
-from .gotool import BuildError, Go
-from .locking import locked
-from .versions import KEDA, keda_folder
-
-MODULE: Final = f"github.com/kedacore/keda/v2@v{KEDA}"
+MODULE: Final = MODULES["keda"].pinned
 
 
 def ensure_keda_crds(*, report: Report = print) -> Path:
     """A folder with one YAML file a CRD, copied out of the Go module once. Raises BuildError."""
-    folder = keda_folder()
+    folder = cache_root() / f"keda-crds-{MODULES['keda'].version}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(
@@ -39,7 +37,7 @@ def keda_crds(*, report: Report = print) -> list[dict[str, Any]]:
 
 def _fetch(folder: Path, report: Report) -> None:
     report(f"downloading {MODULE} for its CRDs")
-    source = Path(Go().download(MODULE)["Dir"]) / "config" / "crd"
+    source = module_folder("keda") / "config" / "crd"
     kustomization = yaml.safe_load((source / "kustomization.yaml").read_text())
     crds = {crd["metadata"]["name"]: crd for crd in _documents(source, kustomization["resources"])}
     if not crds:

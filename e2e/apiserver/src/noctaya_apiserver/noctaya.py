@@ -6,7 +6,8 @@ import itertools
 from pathlib import Path
 from typing import Final
 
-from .build import Report
+from noctaya_parts import Report
+
 from .client import ApiClient, Object, load_objects
 from .control_plane import ControlPlane
 from .keda import keda_crds

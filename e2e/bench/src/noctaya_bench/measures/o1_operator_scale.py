@@ -9,7 +9,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from noctaya_apiserver.versions import KUBERNETES
+from noctaya_parts.versions import KUBERNETES
 
 from ..cluster.api import Api
 from ..cluster.convergence import (

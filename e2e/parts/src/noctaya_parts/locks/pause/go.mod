@@ -1,0 +1,3 @@
+module noctaya.io/pause
+
+go 1.24
