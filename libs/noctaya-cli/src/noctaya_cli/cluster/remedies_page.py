@@ -37,7 +37,7 @@ SECTIONS = (
 CLIENTS = (
     (
         "401 `invalid_api_key`",
-        "The key in the Secret of `spec.endpoint.authentication`; a new one counts as soon as the kubelet has "
+        "The key in the Secret of `spec.endpoint.authentication`; a new one counts once the kubelet has "
         "written it.",
     ),
     (
@@ -48,8 +48,8 @@ CLIENTS = (
     ("503 `cold_start`", "The service is cold and the request may not wait: mode `reject`, or a GET."),
     (
         "503 `activation_timeout`",
-        "The model was not ready within `spec.scaling.activationTimeout`: `noctaya explain SERVICE` shows which "
-        "phase took it.",
+        "The model was not ready within `spec.scaling.activationTimeout`: `noctaya explain SERVICE` shows "
+        "which phase took it.",
     ),
     ("503 `activation_failed`", "The activation can't succeed; the message has the reason, see below."),
     (
