@@ -200,7 +200,7 @@ def test_a_directory_means_its_yaml_and_json_files(tmp_path: Path) -> None:
 
 
 def test_what_no_operator_could_render_is_found_before_it_runs(tmp_path: Path) -> None:
-    text = SERVICE.replace("hf://org/model", "s3://bucket/key")
+    text = SERVICE.replace("hf://org/model", "gs://bucket/key")
     (problem,) = problems(tmp_path, text)
     assert problem.startswith("0.yaml:8 (document 1) LLMService/chat spec.model.source.uri: model URI")
 

@@ -1,9 +1,18 @@
 import posixpath
+import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from noctaya_api.model_source import ModelSource, ModelSourceError, Scheme, parse_model_source
+from noctaya_api.model_source import (
+    FileFilter,
+    ModelSource,
+    ModelSourceError,
+    Scheme,
+    cache_dir,
+    parse_model_source,
+)
 
 DIGEST = "0123456789abcdef" * 4
 
@@ -107,7 +116,21 @@ def test_c3_an_oci_artifact_is_staged_under_its_digest(registry: str, repository
         "hf://",
         "hf://@main",
         "hf://a\x00b",
-        "s3://bucket/key",
+        "gs://bucket/key",
+        "s3://",
+        "s3://ab",
+        "s3://Bucket",
+        "s3://-ab/x",
+        "s3://a..b/x",
+        "s3://bucket//a",
+        "s3://bucket/a//b",
+        "s3://bucket/../a",
+        "s3://bucket/./a",
+        "s3://bucket/.",
+        "s3://bucket/a\x00",
+        f"s3://{'a' * 64}",
+        "oci://ghcr.io/a:",
+        "oci://ghcr.io/a:-x",
         "https://huggingface.co/a/b",
         " hf://a",
         "pvc://",
@@ -151,15 +174,114 @@ def test_c4_what_is_not_a_model_uri_is_refused(uri: str) -> None:
         parse_model_source(uri)
 
 
-@pytest.mark.parametrize("uri", ["hf://a/b", "modelscope://a/b", "pvc://c"])
-def test_c4_a_pull_secret_is_refused_without_a_registry(uri: str) -> None:
+def test_c4_a_claim_takes_no_secret_and_no_endpoint() -> None:
     with pytest.raises(ModelSourceError, match="secretRef"):
-        parse_model_source(uri, has_secret=True)
+        parse_model_source("pvc://c", has_secret=True)
+    with pytest.raises(ModelSourceError, match="endpoint"):
+        parse_model_source("pvc://c", endpoint="https://x")
+
+
+@pytest.mark.parametrize("uri", ["hf://a/b", "modelscope://a/b", "s3://bucket"])
+def test_m3_every_source_from_a_network_takes_a_secret_and_an_endpoint(uri: str) -> None:
+    source = parse_model_source(uri, has_secret=True, endpoint="https://mirror.example.com/hub")
+    assert source.endpoint == "https://mirror.example.com/hub"
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["mirror", "ftp://m", "https://", "https://u:p@m", "https://m?a=b", "https://m #"]
+)
+def test_m3_an_endpoint_is_a_plain_url(endpoint: str) -> None:
+    with pytest.raises(ModelSourceError, match="endpoint"):
+        parse_model_source("hf://a/b", endpoint=endpoint)
+
+
+@pytest.mark.parametrize(
+    ("uri", "bucket", "prefix"),
+    [
+        ("s3://models", "models", ""),
+        ("s3://models/", "models", ""),
+        ("S3://team.models/qwen/7b", "team.models", "qwen/7b"),
+        ("s3://models/qwen/7b/", "models", "qwen/7b"),
+        ("s3://models/a b", "models", "a b"),
+    ],
+)
+def test_a_bucket_may_name_a_prefix(uri: str, bucket: str, prefix: str) -> None:
+    expected = ModelSource(uri=uri, scheme=Scheme.S3, path="", bucket=bucket, prefix=prefix, env={})
+    assert parse_model_source(uri) == expected
+
+
+def test_a_tag_is_refused_unless_allowed_and_then_pinned_to_a_digest() -> None:
+    uri = "oci://localhost:5000/team/model:v1.2_a"
+    with pytest.raises(ModelSourceError, match="allowTags"):
+        parse_model_source(uri)
+    source = parse_model_source(uri, allow_tags=True)
+    assert (source.tag, source.digest, source.reference) == ("v1.2_a", "", "localhost:5000/team/model:v1.2_a")
+    pinned = source.pinned(f"sha256:{DIGEST}")
+    by_digest = parse_model_source(f"oci://localhost:5000/team/model@sha256:{DIGEST}")
+    assert pinned == replace(by_digest, uri=uri)
+    assert pinned.ready_marker == f"/cache/oci/sha256-{DIGEST}/.noctaya-ready"
+
+
+@pytest.mark.parametrize(
+    "digest", ["", "sha256:", "sha512:" + DIGEST, DIGEST.upper(), "latest", DIGEST + "0"]
+)
+def test_a_tag_is_pinned_to_nothing_but_a_digest(digest: str) -> None:
+    source = parse_model_source("oci://r/a:v1", allow_tags=True)
+    with pytest.raises(ModelSourceError, match="pinned"):
+        source.pinned(digest)
+
+
+def test_the_endpoint_of_an_artifact_is_its_registry_without_tls() -> None:
+    uri = f"oci://registry:5000/a@sha256:{DIGEST}"
+    assert parse_model_source(uri, endpoint="http://registry:5000/").endpoint == "http://registry:5000/"
+    for other in ("https://registry:5000", "http://mirror:5000", "http://registry:5000/path"):
+        with pytest.raises(ModelSourceError, match=r"http://registry:5000"):
+            parse_model_source(uri, endpoint=other)
+
+
+def keyed(uri: str, endpoint: str = "", **files: tuple[str, ...]) -> str:
+    return cache_dir(parse_model_source(uri, endpoint=endpoint), FileFilter(**files))
+
+
+def test_prewarmed_weights_lie_in_a_directory_named_after_what_they_are() -> None:
+    assert re.fullmatch(r"/cache/models/hf-[0-9a-f]{16}", keyed("hf://org/name"))
+    assert re.fullmatch(r"/cache/models/modelscope-[0-9a-f]{16}", keyed("modelscope://org/name"))
+    assert re.fullmatch(r"/cache/models/s3-[0-9a-f]{16}", keyed("s3://bucket/a"))
+    assert cache_dir(parse_model_source("pvc://c/a")) == "/models/a"
+    assert keyed(f"oci://r/a@sha256:{DIGEST}") == f"/cache/oci/sha256-{DIGEST}"
+
+
+def test_the_directory_is_the_same_for_other_spellings_of_the_same_weights() -> None:
+    assert (
+        keyed("hf://org/name") == keyed("HuggingFace://org/name") == keyed("hf://org/name", "https://mirror")
+    )
+    assert keyed("hf://a/b", include=("x", "y")) == keyed("hf://a/b", include=("y", "x", "y"))
+    assert keyed("s3://bucket/a/") == keyed("s3://bucket/a")
+
+
+def test_the_directory_is_another_one_for_other_weights() -> None:
+    different = [
+        keyed("hf://org/name"),
+        keyed("hf://org/name@main"),
+        keyed("hf://org/other"),
+        keyed("modelscope://org/name"),
+        keyed("hf://org/name", include=("*.json",)),
+        keyed("hf://org/name", exclude=("*.json",)),
+        keyed("s3://bucket/a"),
+        keyed("s3://bucket/a", "https://minio:9000"),
+        keyed("s3://bucket"),
+    ]
+    assert len(set(different)) == len(different)
+
+
+def test_the_directory_of_a_source_never_changes() -> None:
+    """Another name for it would have every cluster download its models again."""
+    assert keyed("hf://Qwen/Qwen2.5-7B-Instruct") == "/cache/models/hf-0f41b0be63c29788"
 
 
 def test_the_refusal_of_an_unknown_scheme_names_the_known_ones() -> None:
-    with pytest.raises(ModelSourceError, match="'s3'; use hf, huggingface, modelscope, pvc or oci"):
-        parse_model_source("s3://bucket/key")
+    with pytest.raises(ModelSourceError, match="'gs'; use hf, huggingface, modelscope, s3, pvc or oci"):
+        parse_model_source("gs://bucket/key")
 
 
 @given(st.text(alphabet="ab./\\-_ \n", max_size=12))

@@ -26,7 +26,18 @@ def test_every_environment_variable_has_the_prefix_and_its_own_name() -> None:
     variables = [value for name, value in vars(names).items() if name.startswith("ENV_")]
     ours = [value for value in variables if value.startswith("NOCTAYA_")]
     assert len(set(variables)) == len(variables)
-    assert set(variables) - set(ours) == {"HF_HOME", "MODELSCOPE_CACHE", "VLLM_USE_MODELSCOPE"}
+    assert set(variables) - set(ours) == {
+        "HF_ENDPOINT",
+        "HF_HOME",
+        "HF_HUB_OFFLINE",
+        "HF_MODULES_CACHE",
+        "HF_TOKEN_PATH",
+        "MODELSCOPE_CACHE",
+        "MODELSCOPE_DOMAIN",
+        "MODELSCOPE_OFFLINE",
+        "TRANSFORMERS_OFFLINE",
+        "VLLM_USE_MODELSCOPE",
+    }
 
 
 def test_every_environment_variable_of_ours_is_in_the_contract_for_users() -> None:

@@ -26,7 +26,7 @@ def test_a_sound_service_has_no_findings() -> None:
     [
         ({"model": {"catalogRef": "qwen"}}, ("spec", "model", "catalogRef"), "reserved"),
         (
-            {"model": {"source": {"uri": "s3://a/b"}}},
+            {"model": {"source": {"uri": "gs://a/b"}}},
             ("spec", "model", "source", "uri"),
             "unsupported scheme",
         ),

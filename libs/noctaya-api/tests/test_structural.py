@@ -18,6 +18,7 @@ ALLOWED = {
     "enum",
     "format",
     "items",
+    "maxItems",
     "maxLength",
     "maximum",
     "minItems",

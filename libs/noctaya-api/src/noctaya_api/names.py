@@ -37,11 +37,13 @@ ANNOTATION_VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 ANNOTATION_MODEL_SOURCE: Final = f"{GROUP}/model-source"
 ANNOTATION_RETAIN: Final = f"{GROUP}/retain"
 ANNOTATION_ACTIVATION_FAILURE: Final = f"{GROUP}/activation-failure"
+ANNOTATION_PREWARMING: Final = f"{GROUP}/prewarming"
 ANNOTATION_KEDA_PAUSED_REPLICAS: Final = "autoscaling.keda.sh/paused-replicas"
 ANNOTATION_KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 
 # Ports
 GATEWAY_PORT: Final = 8080
+PREWARM_PORT: Final = 8080
 SCALER_GRPC_PORT: Final = 9090
 AGGREGATOR_PORT: Final = 9091
 SERVICE_PORT: Final = 80
@@ -56,6 +58,7 @@ PATH_QUEUE: Final = "/noctaya/queue"
 PATH_OPENAPI: Final = "/noctaya/openapi.json"
 PATH_DEMAND: Final = "/v1/demand"
 PATH_BACKEND_HEALTH: Final = "/health"
+PATH_PROGRESS: Final = "/progress"
 
 # Headers
 HEADER_COLD_START: Final = "x-noctaya-cold-start"
@@ -70,17 +73,24 @@ CONTAINER_SCALER: Final = "scaler"
 CONTAINER_PREWARM: Final = "prewarm"
 CONTAINER_WAIT_FOR_PREWARM: Final = "wait-for-prewarm"
 CONTAINER_PULL_OCI_MODEL: Final = "pull-oci-model"
+CONTAINER_REGISTRY_AUTH: Final = "registry-auth"
 CACHE_MOUNT: Final = "/cache"
 MODELS_MOUNT: Final = "/models"
 OCI_CACHE_DIR: Final = "/cache/oci"
+PREWARMED_DIR: Final = "/cache/models"
 READY_MARKER: Final = ".noctaya-ready"
 HOST_PATH_CACHE_ROOT: Final = "/var/lib/noctaya/cache"
 CLIENT_AUTH_DIR: Final = "/var/run/noctaya/client-auth"
 DEMAND_AUTH_DIR: Final = "/var/run/noctaya/demand-auth"
 SCALER_TLS_DIR: Final = "/var/run/noctaya/scaler-tls"
 REGISTRY_AUTH_DIR: Final = "/var/run/noctaya/registry-auth"
+REGISTRY_LOGIN_DIR: Final = "/var/run/noctaya/registry-login"
+MODEL_SECRET_DIR: Final = "/var/run/noctaya/model-secret"  # noqa: S105  a directory
+MODEL_TOKEN_KEY: Final = "token"  # noqa: S105  the name of a Secret key, not a secret
+MODEL_CA_KEY: Final = "ca.crt"
 ACTIVATION_FAILURE_DIR: Final = "/var/run/noctaya/activation"
 ACTIVATION_FAILURE_FILE_NAME: Final = "failure"
+PREWARMING_FILE_NAME: Final = "prewarming"
 STAGING_MOUNT: Final = "/staging/model"
 HF_CACHE_DIR: Final = "/cache/hf"
 MODELSCOPE_CACHE_DIR: Final = "/cache/modelscope"
@@ -121,6 +131,7 @@ ENV_RELEASE_RATE: Final = "NOCTAYA_RELEASE_RATE"
 ENV_READY_GRACE: Final = "NOCTAYA_READY_GRACE"
 ENV_CORS_ORIGINS: Final = "NOCTAYA_CORS_ORIGINS"
 ENV_ACTIVATION_FAILURE_FILE: Final = "NOCTAYA_ACTIVATION_FAILURE_FILE"
+ENV_PREWARMING_FILE: Final = "NOCTAYA_PREWARMING_FILE"
 ENV_HTTP_ENGINE: Final = "NOCTAYA_HTTP_ENGINE"
 ENV_LOG_LEVEL: Final = "NOCTAYA_LOG_LEVEL"
 
@@ -141,6 +152,20 @@ ENV_EXPECTED_GATEWAY_MEMBERS: Final = "NOCTAYA_EXPECTED_GATEWAY_MEMBERS"
 ENV_HF_HOME: Final = "HF_HOME"
 ENV_MODELSCOPE_CACHE: Final = "MODELSCOPE_CACHE"
 ENV_USE_MODELSCOPE: Final = "VLLM_USE_MODELSCOPE"
+ENV_HF_ENDPOINT: Final = "HF_ENDPOINT"
+ENV_HF_TOKEN_PATH: Final = "HF_TOKEN_PATH"  # noqa: S105  a variable's name
+ENV_HF_MODULES_CACHE: Final = "HF_MODULES_CACHE"
+ENV_HF_OFFLINE: Final = "HF_HUB_OFFLINE"
+ENV_TRANSFORMERS_OFFLINE: Final = "TRANSFORMERS_OFFLINE"
+ENV_MODELSCOPE_OFFLINE: Final = "MODELSCOPE_OFFLINE"
+ENV_MODELSCOPE_DOMAIN: Final = "MODELSCOPE_DOMAIN"
+
+# Environment of the prewarm agent
+ENV_PREWARM_SECRET_DIR: Final = "NOCTAYA_PREWARM_SECRET_DIR"  # noqa: S105  a variable's name
+ENV_PREWARM_ENDPOINT: Final = "NOCTAYA_PREWARM_ENDPOINT"
+ENV_PREWARM_REGION: Final = "NOCTAYA_PREWARM_REGION"
+ENV_PREWARM_DEADLINE: Final = "NOCTAYA_PREWARM_DEADLINE"
+ENV_PREWARM_CA_FILE: Final = "NOCTAYA_PREWARM_CA_FILE"
 
 # A Service name is a DNS label of at most 63 characters; the longest suffix is `-backend` or `-gateway`.
 MAX_SERVICE_NAME_LENGTH: Final = 63

@@ -7,11 +7,11 @@ before they reach a cluster wants to know at once, with the field.
 
 from collections.abc import Iterator, Sequence
 
-from noctaya_api.model_source import ModelSourceError, parse_model_source
+from noctaya_api.model_source import ModelSourceError
 from noctaya_api.structural import Path
 from noctaya_api.template import TemplateContext, TemplateError, render
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
-from noctaya_api.v1alpha1.llmservice import CacheStrategy
+from noctaya_api.v1alpha1.llmservice_delivery import CacheStrategy
 from noctaya_api.v1alpha1.llmservice_scaling import ScalingMetric
 
 Finding = tuple[Path, str]
@@ -26,7 +26,7 @@ def preflight_service(service: LLMService) -> Iterator[Finding]:
         yield ("spec", "model", "catalogRef"), "is reserved for a later version; use source.uri"
     else:
         try:
-            parse_model_source(spec.model.source.uri, has_secret=spec.model.source.secret_ref is not None)
+            spec.model.source.parsed()
         except ModelSourceError as error:
             yield ("spec", "model", "source", "uri"), str(error)
     if spec.resources.fraction is not None:

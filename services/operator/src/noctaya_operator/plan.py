@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from noctaya_api.conditions import StepReason
-from noctaya_api.model_source import ModelSource, ModelSourceError, parse_model_source
+from noctaya_api.model_source import ModelSource, ModelSourceError
 from noctaya_api.runtime_selection import RuntimeSelectionError, select_runtime
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 
@@ -162,7 +162,7 @@ def _source(service: LLMService) -> ModelSource:
             "model.catalogRef is reserved for a later version; name the model by model.source.uri",
         )
     try:
-        return parse_model_source(given.uri, has_secret=given.secret_ref is not None)
+        return given.parsed()
     except ModelSourceError as error:
         raise PlanError(StepReason.MODEL_RESOLUTION, str(error)) from error
 

@@ -16,7 +16,7 @@ from noctaya_api.conditions import StepReason
 from noctaya_api.model_source import ModelSource, Scheme
 from noctaya_api.quantity import canonical_quantity, parse_quantity
 from noctaya_api.v1alpha1 import LLMService
-from noctaya_api.v1alpha1.llmservice import CacheStrategy
+from noctaya_api.v1alpha1.llmservice_delivery import CacheStrategy
 
 from noctaya_operator.plan_error import PlanError
 from noctaya_operator.serving import Serving

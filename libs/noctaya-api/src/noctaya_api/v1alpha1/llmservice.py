@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -11,63 +10,11 @@ from pydantic import Field
 from noctaya_api.names import MAX_LLMSERVICE_NAME_LENGTH
 from noctaya_api.v1alpha1.base import KubeModel, ObjectMeta, Rule
 from noctaya_api.v1alpha1.core import LocalObjectReference
+from noctaya_api.v1alpha1.llmservice_delivery import Cache, Model
 from noctaya_api.v1alpha1.llmservice_scaling import Endpoint, Scaling
 from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus
-from noctaya_api.v1alpha1.scalars import Bool, Int32, NonEmpty, Quantity
+from noctaya_api.v1alpha1.scalars import Int32, Quantity
 from noctaya_api.v1alpha1.vendor import Vendor
-
-
-class CacheStrategy(StrEnum):
-    """Where downloaded weights are kept."""
-
-    NODE_LOCAL_PVC = "NodeLocalPVC"
-    HOST_PATH = "HostPath"
-    SHARED_PVC = "SharedPVC"
-    BAKED_IMAGE = "BakedImage"
-    NONE = "None"
-
-
-class InlineSource(KubeModel):
-    """A model named by its URI."""
-
-    rules: ClassVar = (
-        Rule(
-            cel="!has(self.secretRef) || self.uri.startsWith('oci://')",
-            holds=lambda source: source.secret_ref is None or source.uri.startswith("oci://"),
-            message="secretRef is only used with a uri that begins with oci:// in lower case",
-        ),
-        Rule(
-            cel="!has(self.secretRef) || (has(self.secretRef.name) && size(self.secretRef.name) > 0)",
-            holds=lambda source: source.secret_ref is None or source.secret_ref.name != "",
-            message="secretRef.name must not be empty",
-        ),
-    )
-
-    uri: NonEmpty = Field(
-        description="Where the weights are: hf://org/name[@revision], huggingface://..., "
-        "modelscope://org/name[@revision], pvc://claim[/path] or oci://registry/repository@sha256:digest."
-    )
-    secret_ref: LocalObjectReference | None = Field(
-        default=None, description="Secret of type kubernetes.io/dockerconfigjson for a private OCI registry."
-    )
-
-
-class Model(KubeModel):
-    """What is served."""
-
-    rules: ClassVar = (
-        Rule(
-            cel="has(self.source) != (has(self.catalogRef) && size(self.catalogRef) > 0)",
-            holds=lambda model: (model.source is not None) != bool(model.catalog_ref),
-            message="exactly one of source and catalogRef must be given",
-        ),
-    )
-
-    source: InlineSource | None = Field(default=None, description="The model, named by its URI.")
-    catalog_ref: str | None = Field(
-        default=None,
-        description="Reserved for a later version; a service that uses it is reported as degraded.",
-    )
 
 
 class RuntimeSelector(KubeModel):
@@ -124,32 +71,6 @@ class Resources(KubeModel):
     )
     cpu: Quantity | None = Field(default=None, description="CPU request per replica; no limit is set.")
     memory: Quantity | None = Field(default=None, description="Memory per replica, request and limit.")
-
-
-class Cache(KubeModel):
-    """Where weights are kept between starts."""
-
-    strategy: CacheStrategy = Field(
-        default=CacheStrategy.NODE_LOCAL_PVC,
-        description="NodeLocalPVC: a ReadWriteOnce claim. SharedPVC: a ReadWriteMany claim for replicas "
-        "on several nodes. "
-        "HostPath: a directory of the node. None: nothing is kept. BakedImage is reserved.",
-    )
-    size: Quantity | None = Field(default=None, description="Size of the claim; 50Gi if absent.")
-    storage_class_name: str | None = Field(
-        default=None, description="StorageClass of the claim; absent or empty means the cluster's default."
-    )
-    prewarm: Bool = Field(
-        default_factory=bool,
-        exclude_if=lambda value: not value,
-        description="Download the weights once, ahead of the first start and without an accelerator. "
-        "Off unless set; always on for oci:// models.",
-    )
-    retain: Bool = Field(
-        default_factory=bool,
-        exclude_if=lambda value: not value,
-        description="Keep the claim, and so the weights, when the service is deleted. Off unless set.",
-    )
 
 
 class LLMServiceSpec(KubeModel):

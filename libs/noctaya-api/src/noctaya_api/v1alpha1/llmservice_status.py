@@ -33,7 +33,31 @@ class PrewarmStatus(KubeModel):
     bytes_total: Count | None = Field(default=None, description="Bytes of the whole model.")
     bytes_per_second: Count | None = Field(default=None, description="Recent rate.")
     current_file: str | None = Field(default=None, description="File being downloaded.")
+    eta_seconds: Count | None = Field(default=None, description="Seconds that the rest will take.")
+    attempt: Count | None = Field(default=None, description="Number of the attempt; the first is 1.")
+    revision: str | None = Field(
+        default=None, description="What was downloaded: the commit of a hub repository, or a digest."
+    )
+    node: str | None = Field(
+        default=None, description="Node that the download ran on; with HostPath the weights are there."
+    )
+    code: Count | None = Field(default=None, description="Exit code of an attempt that failed.")
+    reason: str | None = Field(default=None, description="One word for the failure of an attempt.")
     message: str | None = Field(default=None, description="Why it failed or waits.")
+
+
+class ModelStatus(KubeModel):
+    """Which weights exactly a URI stands for."""
+
+    uri: str = Field(description="The URI that the rest belongs to; after a change of the URI it is void.")
+    revision: str | None = Field(
+        default=None, description="Commit of a hub repository, as the last download resolved it."
+    )
+    digest: str | None = Field(
+        default=None,
+        description="Digest of an OCI artifact named by a tag. The service keeps to it, whatever becomes of "
+        "the tag.",
+    )
 
 
 class ActivationOutcome(StrEnum):
@@ -110,6 +134,7 @@ class LLMServiceStatus(KubeModel):
         description="The aspects Ready, Degraded and AutoscalingReady, each with a reason.",
         json_schema_extra={LIST_TYPE: "map", LIST_MAP_KEYS: ["type"]},
     )
+    model: ModelStatus | None = Field(default=None, description="Which weights exactly are meant.")
     prewarm: PrewarmStatus | None = Field(
         default=None, description="Progress of the download of the weights, where there is one."
     )
