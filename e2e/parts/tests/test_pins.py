@@ -61,3 +61,11 @@ def test_parts_are_chosen_by_name_each_once() -> None:
     assert chosen == {"kubernetes": ["etcd"], "helm": ["helm"]}
     with pytest.raises(UnknownPart, match=r"no part hlem; there are etcd, kube-apiserver"):
         wanted(["hlem"])
+
+
+def test_helm_renders_for_the_kubernetes_of_its_client_libraries() -> None:
+    (helm,) = (group for group in GROUPS if group.name == "helm")
+    found = re.search(r"k8s\.io/client-go v0\.(\d+)\.", (lock_folder(helm) / "go.mod").read_text())
+    assert found is not None
+    assert f"helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor={found[1]}" in helm.ldflags
+    assert f"helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor={found[1]}" in helm.ldflags

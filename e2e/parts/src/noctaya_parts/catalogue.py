@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .versions import COREDNS, ETCD, HELM, KEDA, KUBE_ROUTER, KUBERNETES, ORAS, PAUSE, REGISTRY
+from .versions import (
+    COREDNS,
+    ETCD,
+    HELM,
+    HELM_KUBERNETES_MINOR,
+    KEDA,
+    KUBE_ROUTER,
+    KUBERNETES,
+    ORAS,
+    PAUSE,
+    REGISTRY,
+)
 
 
 class UnknownPart(ValueError):
@@ -133,14 +144,14 @@ def _alone(
     package: str,
     says: str,
     ask: tuple[str, ...] = ("--version",),
-    variable: tuple[str, str] | None = None,
+    variables: tuple[tuple[str, str], ...] = (),
 ) -> Group:
     """A group of one program that is named like its module."""
     return Group(
         name=module.name,
         modules=(module,),
         parts=(Part(module.name, f"{module.path}{package}", says, ask),),
-        variables=() if variable is None else ((f"{module.path}{variable[0]}", variable[1]),),
+        variables=tuple((f"{module.path}{name}", value) for name, value in variables),
     )
 
 
@@ -158,26 +169,34 @@ GROUPS: Final[tuple[Group, ...]] = (
         package="/cmd/helm",
         says=f"v{HELM}",
         ask=("version", "--short"),
-        variable=("/internal/version.version", f"v{HELM}"),
+        # Without these it takes every cluster that it can't ask for Kubernetes 1.20, and refuses charts.
+        variables=(
+            ("/internal/version.version", f"v{HELM}"),
+            *(
+                (f"/pkg/{package}.k8sVersion{name}", value)
+                for package in ("chartutil", "lint/rules")
+                for name, value in (("Major", "1"), ("Minor", HELM_KUBERNETES_MINOR))
+            ),
+        ),
     ),
     _alone(
         Module("oras", "oras.land/oras", ORAS),
         package="/cmd/oras",
         says=ORAS,
         ask=("version",),
-        variable=("/internal/version.Version", ORAS),
+        variables=(("/internal/version.Version", ORAS),),
     ),
     _alone(
         Module("registry", "github.com/distribution/distribution/v3", REGISTRY),
         package="/cmd/registry",
         says=f"v{REGISTRY}",
-        variable=("/version.version", f"v{REGISTRY}"),
+        variables=(("/version.version", f"v{REGISTRY}"),),
     ),
     _alone(
         Module("kube-router", "github.com/cloudnativelabs/kube-router/v2", KUBE_ROUTER),
         package="/cmd/kube-router",
         says=f"v{KUBE_ROUTER}",
-        variable=("/pkg/version.Version", f"v{KUBE_ROUTER}"),
+        variables=(("/pkg/version.Version", f"v{KUBE_ROUTER}"),),
     ),
     Group(
         name="pause",
