@@ -1,0 +1,82 @@
+"""The cluster that a run of scenarios has: up, with our images and our operator, and namespaces on demand."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from noctaya_apiserver import ApiClient
+from noctaya_cluster import Cluster
+
+from noctaya_scenarios.access import Access
+from noctaya_scenarios.reach import Reach
+from noctaya_scenarios.release import Release, helm_for, load_images
+from noctaya_scenarios.scene import Scene
+
+Report = Callable[[str], None]
+
+LABEL: Final = "noctaya-scenarios"
+NAME_LIMIT: Final = 40
+_numbers = itertools.count(1)
+
+
+class Lab:
+    """What a session of tests has in common.
+
+    Args:
+        cluster: up.
+        access: to it.
+        release: the operator's chart in it.
+        gateways: of each service.
+    """
+
+    def __init__(self, cluster: Cluster, access: Access, *, release: Release, gateways: int) -> None:
+        self.cluster, self.access, self.release = cluster, access, release
+        self.gateways = gateways
+        self.reach = Reach(access.api)
+
+    @property
+    def api(self) -> ApiClient:
+        """The cluster's API."""
+        return self.access.api
+
+    @contextmanager
+    def scene(self, name: str) -> Iterator[Scene]:
+        """A namespace of its own for a scenario, deleted in the end."""
+        namespace = f"{_label(name)}-{os.getpid()}-{next(_numbers)}"
+        self.api.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": namespace, "labels": {LABEL: "true"}},
+            }
+        )
+        scene = Scene(self.api, namespace, reach=self.reach, gateways=self.gateways)
+        try:
+            yield scene
+        finally:
+            scene.close()
+
+
+@contextmanager
+def open_lab(cluster: Cluster, folder: Path, *, gateways: int, report: Report = print) -> Iterator[Lab]:
+    """Bring everything up that is not up yet; several test processes may do so at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cluster.start()
+    with Access(cluster.kubeconfig, folder, kubectl=cluster.kubectl.prefix[0]) as access:
+        identity = access.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+        load_images(cluster, folder, identity=identity, report=report)
+        release = Release(helm_for(cluster, report=report), folder)
+        release.ensure(gateways=gateways, report=report)
+        yield Lab(cluster, access, release=release, gateways=gateways)
+
+
+def _label(name: str) -> str:
+    """A legal beginning of a namespace's name."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return words[:NAME_LIMIT].rstrip("-") or "scenario"

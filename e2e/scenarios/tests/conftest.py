@@ -1,0 +1,81 @@
+"""One cluster for all scenarios, a namespace for each; a report folder when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from noctaya_cluster import ClusterError, choose_provider
+from noctaya_scenarios.lab import Lab, open_lab
+from noctaya_scenarios.scene import Scene
+
+# looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
+asyncio.set_event_loop(None)
+
+CLUSTER_TIMEOUT = 600
+SCENE = pytest.StashKey[Scene]()
+LAB = pytest.StashKey[Lab]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("scenarios")
+    group.addoption("--cluster", default=None, help="provider: host, kind, existing; detected if not given")
+    group.addoption("--gateways", type=int, default=2, help="gateways of each service")
+    group.addoption("--reports", type=Path, default=None, help="folder for reports of failed scenarios")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in (
+        "first: before all others, alone: it installs and removes what the others rely on",
+        "last: after all others, alone: it disturbs the whole cluster",
+        "any_gateways: runs with one gateway and with two",
+        "one_gateway: makes sense with one gateway only",
+    ):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(CLUSTER_TIMEOUT))
+
+
+@pytest.fixture(scope="session")
+def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
+    cluster = choose_provider(pytestconfig.getoption("--cluster"))
+    with open_lab(cluster, state_folder(), gateways=pytestconfig.getoption("--gateways")) as lab:
+        pytestconfig.stash[LAB] = lab
+        yield lab
+
+
+@pytest.fixture
+def scene(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    name = request.node.originalname.removeprefix("test_")
+    with lab.scene(name) as scene:
+        request.node.stash[SCENE] = scene
+        yield scene
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    folder = item.config.getoption("--reports")
+    if report.failed and folder is not None and LAB in item.config.stash:
+        lab = item.config.stash[LAB]
+        scene = item.stash.get(SCENE, None)
+        target = folder / item.name
+        try:
+            lab.cluster.diagnostics(target, namespaces=(scene.namespace,) if scene else ("noctaya-system",))
+        except (ClusterError, OSError) as error:
+            report.sections.append(("report", f"could not be written: {error}"))
+        else:
+            report.sections.append(("report", f"{target}: objects, events and logs of every component"))
+    return report
+
+
+def state_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "noctaya" / "scenarios"

@@ -1,0 +1,93 @@
+"""0 to 1 and back: what a client sees of it, what the service tells of it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from noctaya_scenarios.scene import WAKE_SECONDS, Scene
+
+pytestmark = pytest.mark.any_gateways
+
+
+def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scene: Scene) -> None:
+    client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="3s"))
+    stream = client.stream(tokens=20)
+    stream.await_heartbeats(2)
+    assert scene.demand() == 1
+    seen = stream.result(WAKE_SECONDS)
+    assert seen.whole, seen
+    assert (seen.tokens, seen.body) == (20, "")
+    assert seen.headers["content-type"] == "text/event-stream"
+    assert seen.headers["x-noctaya-cold-start"] == "true"
+    scene.await_condition("Ready", "True", "Available")
+    again = client.ask()
+    assert again.status == 200
+    assert again.pod in scene.ready_pods("backend")
+    assert "x-noctaya-cold-start" not in again.headers
+    scene.await_zero()
+    assert scene.demand() == 0
+
+
+def test_a_cold_request_that_does_not_stream_waits_and_gets_the_backends_own_answer(scene: Scene) -> None:
+    client = scene.deploy()
+    answer = client.ask(tokens=3)
+    assert answer.status == 200, answer
+    assert answer.json()["choices"][0]["message"]["content"] == "token0 token1 token2 "
+    assert answer.headers["x-noctaya-cold-start"] == "true"
+    waited = float(answer.headers["x-noctaya-wait-seconds"])
+    assert 0 < waited <= answer.seconds
+
+
+def test_t1_an_activation_leaves_a_timeline_and_an_event(scene: Scene) -> None:
+    client = scene.deploy()
+    assert client.ask().status == 200
+    status = scene.await_status(
+        lambda found: found.get("lastActivation", {}).get("outcome") == "Succeeded", within=30
+    )
+    timeline = status["lastActivation"]
+    moments = [
+        timeline[name] for name in ("requested", "replicasWritten", "scheduled", "started", "ready")
+    ]
+    assert moments == sorted(moments)
+    assert timeline["pod"] in scene.ready_pods("backend")
+    reasons = {event["reason"] for event in scene.events() if event["regarding"]["kind"] == "LLMService"}
+    assert "Activated" in reasons
+
+
+def test_demand_outlives_the_client_that_caused_it_but_not_for_ever(scene: Scene) -> None:
+    client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="4s"))
+    stream = client.stream()
+    stream.await_heartbeats()
+    stream.leave()
+    scene.until(lambda: scene.ready_pods("backend"), within=WAKE_SECONDS, what="the model comes up")
+    (pod,) = scene.ready_pods("backend")
+    assert scene.stub(pod)["completed"] == 0, "the request of a client that left reached the backend"
+    scene.await_zero()
+
+
+def test_many_cold_requests_share_one_activation(scene: Scene) -> None:
+    client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="3s"), scaling={"target": 100})
+    streams = [client.stream(tokens=5) for _ in range(20)]
+    ended = [stream.result(WAKE_SECONDS) for stream in streams]
+    assert all(seen.whole for seen in ended), [seen for seen in ended if not seen.whole]
+    assert len(scene.pods("backend")) == 1
+    assert sum(scene.gateway_sample(pod, "activations_total") for pod in scene.ready_pods("gateway")) <= (
+        scene.gateways
+    )
+
+
+def test_a_service_with_a_minimum_is_warm_without_being_asked(scene: Scene) -> None:
+    scene.create("chat", **_warm(scene))
+    scene.await_phase("Ready")
+    client = scene.client()
+    begun = time.monotonic()
+    assert client.ask().status == 200
+    assert time.monotonic() - begun < 10
+    assert scene.replicas() == 1
+
+
+def _warm(scene: Scene) -> dict[str, object]:
+    from noctaya_scenarios.manifests import service_spec
+
+    return service_spec(scene.runtime(), scaling={"min": 1})

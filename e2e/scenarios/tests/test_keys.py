@@ -1,0 +1,45 @@
+"""E13: API keys and their rotation."""
+
+from __future__ import annotations
+
+import pytest
+from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.traffic import Traffic
+
+pytestmark = pytest.mark.any_gateways
+
+ROTATION_SECONDS = 120
+
+
+def test_e13_keys_guard_a_service_through_a_cold_start_and_rotate_without_a_restart(scene: Scene) -> None:
+    scene.secret("keys", keys="first-key\n")
+    client = scene.deploy(endpoint={"authentication": {"secretRef": {"name": "keys", "key": "keys"}}})
+    uid = scene.api.get(scene.path())["metadata"]["uid"]
+    gateways = scene.ready_pods("gateway")
+    assert client.get("/healthz").status == 200
+    for stranger in (client, client.with_key("wrong")):
+        refused = stranger.ask()
+        assert (refused.status, refused.code) == (401, "invalid_api_key")
+    assert scene.demand() == 0, "a request without a key caused demand"
+    first, second = client.with_key("first-key"), client.with_key("second-key")
+    assert first.ask().status == 200
+    with Traffic(first, clients=2) as traffic:
+        scene.secret("keys", keys="first-key\nsecond-key\n")
+        scene.until(
+            lambda: all(second.ask().status == 200 for _ in range(2 * scene.gateways)),
+            within=ROTATION_SECONDS,
+            what="the second key is taken by every gateway",
+        )
+        traffic.stop()
+        traffic.assert_nothing_failed(at_least=10)
+    with Traffic(second, clients=2) as traffic:
+        scene.secret("keys", keys="second-key\n")
+        scene.until(
+            lambda: all(first.ask().status == 401 for _ in range(2 * scene.gateways)),
+            within=ROTATION_SECONDS,
+            what="the first key is refused by every gateway",
+        )
+        traffic.stop()
+        traffic.assert_nothing_failed(at_least=10)
+    assert scene.api.get(scene.path())["metadata"]["uid"] == uid
+    assert scene.ready_pods("gateway") == gateways
