@@ -1,8 +1,9 @@
-"""Certificate of the API server and key of its service accounts, made anew for each control plane."""
+"""Certificates of the API server and its clients, key of its service accounts, made anew for each control plane."""
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,9 +16,24 @@ LIFETIME = timedelta(days=30)
 
 
 class Pki:
-    """Files in `folder`: ca.crt, apiserver.crt and .key, service-accounts.key and .pub."""
+    """Files in `folder`: ca.crt, apiserver.crt and .key, service-accounts.key and .pub, <client>.crt and .key.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        names: further host names and addresses of the API server, besides those of loopback.
+        clients: certificates for clients, by the name of their files: common name and organizations, which are
+            a user and its groups to Kubernetes.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        names: Iterable[str] = (),
+        clients: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._names = ("localhost", "kubernetes.default.svc", "127.0.0.1", *names)
+        self._clients = dict(clients or {})
         self.ca_file = folder / "ca.crt"
         self.certificate = folder / "apiserver.crt"
         self.key = folder / "apiserver.key"
@@ -26,7 +42,7 @@ class Pki:
 
     def create(self) -> None:
         """Write all files; keys are readable by us alone."""
-        ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+        ca_key = ec.generate_private_key(ec.SECP256R1())
         ca_name = _name("noctaya-apiserver-ca")
         usage = {
             "content_commitment": False,
@@ -46,22 +62,14 @@ class Pki:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
             .sign(ca_key, hashes.SHA256())
         )
-        names: list[x509.GeneralName] = [
-            x509.DNSName("localhost"),
-            x509.DNSName("kubernetes.default.svc"),
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-        ]
-        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-        server = (
-            _certificate(subject=_name("kube-apiserver"), issuer=ca_name, key=server_key)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)
-            .add_extension(issuer_key, critical=False)
-            .sign(ca_key, hashes.SHA256())
-        )
         self.ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
-        self.certificate.write_bytes(server.public_bytes(serialization.Encoding.PEM))
-        _write_key(self.key, server_key)
+        issuer = _Issuer(ca_name, ca_key)
+        names = x509.SubjectAlternativeName([_general_name(name) for name in self._names])
+        server = (_name("kube-apiserver"), x509.OID_SERVER_AUTH, names)
+        issuer.write(self.certificate, self.key, *server)
+        for file, (common, organizations) in self._clients.items():
+            subject = _name(common, organizations)
+            issuer.write(self.client_certificate(file), self.client_key(file), subject, x509.OID_CLIENT_AUTH)
         tokens_key = ec.generate_private_key(ec.SECP256R1())
         _write_key(self.service_accounts, tokens_key)
         self.service_accounts_public.write_bytes(
@@ -70,9 +78,54 @@ class Pki:
             )
         )
 
+    def client_certificate(self, client: str) -> Path:
+        """The certificate of a client."""
+        return self._folder / f"{client}.crt"
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+    def client_key(self, client: str) -> Path:
+        """The key of a client."""
+        return self._folder / f"{client}.key"
+
+
+class _Issuer:
+    """Signs with the authority's key, which lives no longer than this object."""
+
+    def __init__(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> None:
+        self._name = name
+        self._key = key
+
+    def write(
+        self,
+        certificate: Path,
+        key_file: Path,
+        subject: x509.Name,
+        usage: x509.ObjectIdentifier,
+        names: x509.SubjectAlternativeName | None = None,
+    ) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = (
+            _certificate(subject=subject, issuer=self._name, key=key)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(authority, critical=False)
+        )
+        if names is not None:
+            builder = builder.add_extension(names, critical=False)
+        signed = builder.sign(self._key, hashes.SHA256())
+        certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        _write_key(key_file, key)
+
+
+def _name(common: str, organizations: Iterable[str] = ()) -> x509.Name:
+    groups = (x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations)
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common), *groups])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:  # no address, then a host name
+        return x509.DNSName(name)
 
 
 def _certificate(

@@ -36,9 +36,10 @@ def write_token_file(users: tuple[User, ...], file: Path) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
-def write_kubeconfig(user: User, file: Path, *, server: str, ca_file: Path) -> None:
-    """A kubeconfig with one context for one user; readable by us alone."""
-    name = "noctaya-apiserver"
+def write_kubeconfig(
+    user: User, file: Path, *, server: str, ca_file: Path, name: str = "noctaya-apiserver"
+) -> None:
+    """A kubeconfig with one context, called `name`, for one user; readable by us alone."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",

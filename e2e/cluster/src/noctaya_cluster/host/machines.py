@@ -1,0 +1,251 @@
+"""A machine of the cluster: namespaces and a cgroup of its own on this machine, like a node of kind without Docker.
+
+Its network, mounts, hostname and cgroup tree are private; what it leaves there goes with its last process. A machine
+is held by one process (`enter.py hold`); every other process joins it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import ClusterError
+from .cgroups import Cgroup
+from .layout import Layout
+
+ENTER: Final = Path(__file__).with_name("enter.py")
+LEAF: Final = "programs"
+HOLDER: Final = "machine"
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+START_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that outlives the command which started it, told from a later one with the same pid."""
+
+    pid: int
+    started: str
+    """Its start time in the kernel's ticks."""
+
+    @property
+    def running(self) -> bool:
+        """Whether this very process lives; a zombie does not."""
+        found = _stat(self.pid)
+        return found is not None and found[1] == self.started and found[0] != "Z"
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal if it lives."""
+        if self.running:
+            os.kill(self.pid, number)
+
+
+class Machine:
+    """One machine.
+
+    Args:
+        name: its hostname.
+        layout: of the cluster.
+        cgroup: of the cluster; it gets one below.
+        private: folders that are its own: path in the machine to folder of ours, None for one in memory.
+        files: single files that say something else in the machine: path to content; left out where there is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        layout: Layout,
+        cgroup: Cgroup,
+        private: dict[str, Path | None] | None = None,
+        files: dict[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.folder = layout.machine(name)
+        self._layout = layout
+        self._cgroup = cgroup.below(name)
+        self._private = private or {}
+        self._files = {path: text for path, text in (files or {}).items() if Path(path).exists()}
+
+    @property
+    def holder(self) -> Process:
+        """The process that keeps the namespaces. Raises ClusterError when it never started."""
+        return self.process(HOLDER)
+
+    def start(self) -> None:
+        """Make the namespaces."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._cgroup.create()
+        self._cgroup.below(LEAF).create()
+        argv = [*_enter("hold"), self._plan()]
+        log = self._layout.logs / f"{self.name}.log"
+        with log.open("ab") as errors:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        self._record(HOLDER, process.pid, argv)
+        assert process.stdout is not None
+        with process.stdout as said:
+            readable, _, _ = select.select([said], [], [], START_SECONDS)
+            if not readable or said.readline() != b"ready\n":
+                process.kill()
+                raise ClusterError(f"machine {self.name} did not start: {last_words(log)}")
+
+    def spawn(self, name: str, argv: Sequence[str | Path]) -> Process:
+        """Start a process that stays, its output in logs/<machine>.<name>.log."""
+        command = [str(word) for word in argv]
+        with self.log(name).open("ab") as output:
+            process = subprocess.Popen(
+                self.enter(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(),
+                cwd="/",
+                start_new_session=True,
+            )
+        return self._record(name, process.pid, command)
+
+    def respawn(self, name: str) -> Process:
+        """Start a process again as it was started before."""
+        return self.spawn(name, self._read(name)["argv"])
+
+    def kill(self, name: str) -> None:
+        """SIGKILL a process of ours and wait until it is gone."""
+        process = self.process(name)
+        process.signal(signal.SIGKILL)
+        end = time.monotonic() + START_SECONDS
+        while process.running:
+            if time.monotonic() > end:
+                raise ClusterError(f"{self.name}: {name} does not end")
+            time.sleep(0.01)
+
+    def run(self, argv: Sequence[str | Path], *, stdin: str = "", what: str = "") -> str:
+        """Run a command in the machine to its end; its output. Raises ClusterError with what it said."""
+        command = [str(word) for word in argv]
+        done = subprocess.run(
+            self.enter(command), input=stdin, capture_output=True, text=True, env=environment(), check=False
+        )
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()[-2000:]
+            raise ClusterError(f"{self.name}: {what or ' '.join(command)}: {said}")
+        return done.stdout
+
+    def answers(self, argv: Sequence[str]) -> bool:
+        """Whether a command succeeds."""
+        done = subprocess.run(
+            self.enter(argv), stdin=subprocess.DEVNULL, capture_output=True, env=environment(), check=False
+        )
+        return done.returncode == 0
+
+    def enter(self, command: Sequence[str]) -> list[str]:
+        """The command line that runs a command in the machine."""
+        return [*_enter("exec"), self._plan(), str(self.holder.pid), *command]
+
+    def process(self, name: str) -> Process:
+        """A process by its name. Raises ClusterError when there never was one."""
+        found = self._read(name)
+        return Process(found["pid"], found["started"])
+
+    def programs(self) -> list[str]:
+        """Names of the processes that were started, without the one that holds the machine."""
+        prefix = f"{self.name}."
+        names = (file.stem for file in sorted(self._layout.processes.glob(f"{prefix}*.json")))
+        return [name.removeprefix(prefix) for name in names if name != prefix + HOLDER]
+
+    def log(self, name: str) -> Path:
+        """The output of a process."""
+        return self._layout.logs / f"{self.name}.{name}.log"
+
+    def _plan(self) -> str:
+        for number, (_, content) in enumerate(self._files.items()):
+            file = self.folder / "files" / str(number)
+            if not file.exists():
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(content)
+        return json.dumps(
+            {
+                "hostname": self.name,
+                "cgroups": [str(folder) for folder in self._cgroup.folders],
+                "leaf": LEAF,
+                "mounts": self._mounts(),
+            }
+        )
+
+    def _mounts(self) -> list[tuple[str, str, str, str]]:
+        mounts = [("sysfs", "/sys", "sysfs", "")]
+        hierarchies = self._cgroup.mounted
+        if all(str(each.folder) != "/sys/fs/cgroup" for each in hierarchies):
+            mounts.append(("tmpfs", "/sys/fs/cgroup", "tmpfs", "mode=755"))
+        mounts += [(each.kind, str(each.folder), each.kind, each.options) for each in hierarchies]
+        for target, folder in self._private.items():
+            if folder is None:
+                mounts.append(("tmpfs", target, "tmpfs", "mode=755"))
+            else:
+                folder.mkdir(parents=True, exist_ok=True)
+                mounts.append((str(folder), target, "bind", ""))
+        for number, target in enumerate(self._files):
+            mounts.append((str(self.folder / "files" / str(number)), target, "bind", ""))
+        return mounts
+
+    def _file(self, name: str) -> Path:
+        return self._layout.processes / f"{self.name}.{name}.json"
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._file(name).read_text())
+        except FileNotFoundError as error:
+            raise ClusterError(f"{self.name} has no process {name}") from error
+        return found
+
+    def _record(self, name: str, pid: int, argv: Sequence[str]) -> Process:
+        found = _stat(pid)
+        started = found[1] if found else ""
+        file = self._file(name)
+        partial = file.with_suffix(".new")
+        partial.write_text(json.dumps({"pid": pid, "started": started, "argv": list(argv)}))
+        partial.replace(file)
+        return Process(pid, started)
+
+
+def environment() -> dict[str, str]:
+    """For processes of the cluster: nothing of the caller's but where programs are."""
+    return {"PATH": f"{PATH}", "HOME": "/root", "LANG": "C.UTF-8"}
+
+
+def last_words(log: Path, lines: int = 8) -> str:
+    """The end of a log."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 8192))
+            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""
+
+
+def _enter(mode: str) -> list[str]:
+    return [sys.executable, "-I", "-S", str(ENTER), mode]
+
+
+def _stat(pid: int) -> tuple[str, str] | None:
+    """State and start time of a process, None when there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return fields[0], fields[19]
