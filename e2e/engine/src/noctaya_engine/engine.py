@@ -1,0 +1,236 @@
+"""An engine that builds, loads, saves and runs images: a private one of ours, or the one that is there.
+
+The private engine is started by its first user, joined by others, and ends itself when the last one is
+gone. It needs root on Linux and nothing else beforehand. `system` is whatever `docker` talks to; it must
+reach an image registry for the base images.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from noctaya_parts.debian import PackagesMissing, ensure_packages
+from noctaya_parts.locking import locked
+
+from noctaya_engine.docker_command import DockerCommand, find_command, last_words
+from noctaya_engine.errors import EngineUnavailable
+from noctaya_engine.layout import MAX_SOCKET_PATH, Layout
+from noctaya_engine.locking import in_use, shared
+from noctaya_engine.places import engine_folder
+
+Kind = Literal["private", "system"]
+Report = Callable[[str], None]
+
+START_SECONDS: Final = 60.0
+GIVE_UP_SECONDS: Final = 5.0
+PACKAGES: Final = ("containerd", "runc", "docker.io", "debootstrap")
+SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+KEPT_ENVIRONMENT: Final = (
+    "LANG",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+)
+
+
+class Engine:
+    """A running engine. Get one by `Engine.running`."""
+
+    def __init__(self, docker: DockerCommand, *, kind: Kind, report: Report) -> None:
+        self.docker = docker
+        self.kind: Kind = kind
+        self._report = report
+
+    @classmethod
+    @contextmanager
+    def running(
+        cls, *, kind: Kind = "private", report: Report = print, folder: Path | None = None
+    ) -> Iterator[Self]:
+        """Start or join an engine for the time of a `with` block.
+
+        Args:
+            kind: `private` or `system`.
+            report: gets lines of progress.
+            folder: of the private engine, instead of the cache's own place.
+
+        Raises:
+            EngineUnavailable: it can't run here; the message says what is missing.
+        """
+        if kind == "system":
+            docker = DockerCommand(find_command(), env={})
+            if not docker.succeeds("version"):
+                raise EngineUnavailable(
+                    "the machine's own Docker does not answer; is it running, may you use it?"
+                )
+            yield cls(docker, kind=kind, report=report)
+            return
+        layout = Layout(folder or engine_folder())
+        check_can_run(layout)
+        _ensure_programs(report)
+        layout.folder.mkdir(parents=True, exist_ok=True)
+        with shared(layout.users_lock):
+            _start_or_join(layout, report)
+            layout.client_config.mkdir(exist_ok=True)
+            env = {
+                "DOCKER_HOST": f"unix://{layout.docker_socket}",
+                "DOCKER_CONFIG": str(layout.client_config),
+                "DOCKER_CONTEXT": "",
+                "DOCKER_TLS_VERIFY": "",
+            }
+            yield cls(DockerCommand(find_command(), env=env), kind=kind, report=report)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that make any Docker client talk to this engine."""
+        return self.docker.environment
+
+    def has(self, reference: str) -> bool:
+        """Whether an image is there."""
+        return self.docker.succeeds("image", "inspect", reference)
+
+    def import_root(self, tar: Path, reference: str) -> None:
+        """Make an image of the tar of a root file system, unless it is there."""
+        if not self.has(reference):
+            self._report(f"loading {reference}")
+            self.docker("import", "-", reference, stdin=tar)
+
+    def build_context(
+        self,
+        context: Path,
+        *,
+        dockerfile: str,
+        reference: str,
+        build_args: Mapping[str, str],
+        secrets: Mapping[str, bytes],
+    ) -> None:
+        """Build the tar `context`; `secrets` exist only while a step runs that asks for them.
+
+        Raises:
+            BuildFailed: with the builder's last words.
+        """
+        with tempfile.TemporaryDirectory(prefix="noctaya-build-") as work:
+            arguments = ["--network=host", f"--file={dockerfile}", f"--tag={reference}"]
+            for name, value in build_args.items():
+                arguments += ["--build-arg", f"{name}={value}"]
+            for name, content in secrets.items():
+                file = Path(work) / name
+                file.touch(mode=0o600)
+                file.write_bytes(content)
+                arguments += ["--secret", f"id={name},src={file}"]
+            self.docker.build(*arguments, context=context)
+
+    def save(self, reference: str, path: Path) -> None:
+        """Write an image as a docker-archive tar; complete or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            self.docker("save", f"--output={partial}", reference)
+            partial.chmod(0o644)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def load(self, path: Path) -> None:
+        """Load a docker-archive tar."""
+        self.docker("load", f"--input={path}")
+
+
+def check_can_run(layout: Layout) -> None:
+    """Raises EngineUnavailable when no private engine can run on this machine."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        raise EngineUnavailable(
+            "the private engine needs Linux and root; `--engine system` uses the machine's own Docker"
+        )
+    if len(str(layout.containerd_socket)) > MAX_SOCKET_PATH:
+        raise EngineUnavailable(
+            f"the path {layout.containerd_socket} is too long for a socket; "
+            "set XDG_CACHE_HOME to a folder with a shorter one"
+        )
+
+
+def answers(docker_socket: Path) -> bool:
+    """Whether an engine answers there."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        try:
+            client.connect(str(docker_socket))
+            client.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+            return b" 200 " in client.recv(64)
+        except OSError:
+            return False
+
+
+def _ensure_programs(report: Report) -> None:
+    try:
+        ensure_packages(*PACKAGES, report=report)
+    except PackagesMissing as error:
+        raise EngineUnavailable(f"the private engine lacks programs: {error}") from error
+
+
+def _start_or_join(layout: Layout, report: Report) -> None:
+    with locked(layout.start_lock, waiting=lambda: report("another run starts the engine, waiting for it")):
+        if answers(layout.docker_socket):
+            return
+        with locked(layout.keeper_lock, waiting=lambda: report("the last engine is ending, waiting for it")):
+            pass
+        started = time.monotonic()
+        _spawn_keeper(layout)
+        while not answers(layout.docker_socket):
+            if time.monotonic() - started > START_SECONDS or _keeper_gave_up(layout, started):
+                raise EngineUnavailable(f"the private engine did not start:\n{_what_it_said(layout)}")
+            time.sleep(0.05)
+        report(f"private engine ready in {time.monotonic() - started:.1f} s")
+
+
+def _spawn_keeper(layout: Layout) -> None:
+    """Detached and with a small environment: it serves whoever comes, longer than we may live."""
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    env = {name: value for name in KEPT_ENVIRONMENT if (value := os.environ.get(name))}
+    env["PATH"] = os.pathsep.join(SYSTEM_FOLDERS)
+    isolated = [
+        "unshare",
+        "--mount",
+        "--propagation=private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]
+    keeper = [sys.executable, "-I", "-m", "noctaya_engine.keeper", str(layout.folder)]
+    with (layout.logs / "keeper.log").open("wb") as log:
+        subprocess.run(
+            ["setsid", "--fork", *isolated, *keeper],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            check=True,
+        )
+
+
+def _keeper_gave_up(layout: Layout, started: float) -> bool:
+    """It holds its lock from its first moment on; free again after a while means that it has ended."""
+    return time.monotonic() - started > GIVE_UP_SECONDS and not in_use(layout.keeper_lock)
+
+
+def _what_it_said(layout: Layout) -> str:
+    said = []
+    for name in ("keeper", "containerd", "dockerd"):
+        log = layout.logs / f"{name}.log"
+        with contextlib.suppress(FileNotFoundError):
+            said.append(f"{log}:\n{last_words(log.read_bytes())}")
+    return "\n".join(said)
