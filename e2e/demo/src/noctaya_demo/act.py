@@ -12,8 +12,8 @@ from rich.text import Text
 
 from noctaya_demo.latency import ROUNDS, measure
 from noctaya_demo.picture import draw_timeline
+from noctaya_demo.place import Place
 from noctaya_demo.recording import describe
-from noctaya_demo.stack import Stack
 from noctaya_demo.step import Step, StepFailed
 from noctaya_demo.user import User
 
@@ -24,8 +24,7 @@ SLOTS = 8
 """endpoint.maxQueue of the quickstart."""
 BURST = 3 * SLOTS
 QUIET = 1.0
-"""Seconds in which no model process may start after only looking."""
-ZERO_WITHIN = 90.0
+"""Seconds in which no model may start after only looking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,11 @@ class Heard:
 
 
 class Act:
-    """The steps against one running stack at `url` (with /v1)."""
+    """The steps against the endpoint `url` (with /v1) of a model that lives in `place`."""
 
-    def __init__(self, console: Console, stack: Stack, url: str) -> None:
+    def __init__(self, console: Console, place: Place, url: str) -> None:
         self._console = console
-        self._stack = stack
+        self._place = place
         self._url = url
         self._user = User(url, model=SERVICE)
         self._marks: list[tuple[str, float]] = []
@@ -56,11 +55,9 @@ class Act:
             if models != [SERVICE]:
                 raise StepFailed(f"GET /v1/models listed {models}, not {SERVICE}")
             time.sleep(QUIET)
-            if running := self._stack.model_processes():
-                raise StepFailed(
-                    f"a model process runs (pid {running[0]}) although nobody asked for an answer"
-                )
-            step.say(f"GET /v1/models lists {SERVICE}; no model process runs")
+            if running := self._place.running():
+                raise StepFailed(f"{running} runs although nobody asked for an answer")
+            step.say(f"GET /v1/models lists {SERVICE}; no {self._place.noun} runs")
 
     def cold_start(self) -> None:
         """A streaming request finds no model, is held with heartbeats, and gets its answer."""
@@ -71,14 +68,7 @@ class Act:
                 raise StepFailed("no heartbeat came while the model was woken")
             if not heard.answer.strip() or heard.first is None:
                 raise StepFailed("the answer is empty")
-            self._marks = [("requested", requested)]
-            for kind, name in (
-                ("activated", "activated"),
-                ("process_started", "process started"),
-                ("replica_ready", "ready"),
-            ):
-                event = self._stack.wait_for(kind, after=requested, within=5.0)
-                self._marks.append((name, event.at))
+            self._marks = [("requested", requested), *self._place.marks(after=requested)]
             self._marks.append(("first token", heard.first))
             self._cold = heard
 
@@ -91,14 +81,11 @@ class Act:
                     f"{len(heard.beats)} heartbeats, then {heard.answer!r}, from a model that is awake"
                 )
 
-    def compare_latency(self) -> None:
-        """What the gateway adds to a small warm request."""
+    def compare_latency(self, backend_port: int) -> None:
+        """What the gateway adds to a small warm request, against the same one sent to the model itself."""
         with Step(self._console, "latency") as step:
-            backend = self._stack.wait_for("process_started", within=1.0)
             try:
-                seen = measure(
-                    backend_port=backend.details["port"], gateway_port=urlsplit(self._url).port or 80
-                )
+                seen = measure(backend_port=backend_port, gateway_port=urlsplit(self._url).port or 80)
             except (OSError, http.client.HTTPException) as error:
                 raise StepFailed(f"the measurement broke off: {error}") from error
             # On a busy machine the difference of two medians can drown in noise, and even be negative.
@@ -123,13 +110,12 @@ class Act:
             )
 
     def back_to_zero(self) -> None:
-        """Without requests the model process goes."""
+        """Without requests the model goes."""
         with Step(self._console, "zero again") as step:
-            began = time.monotonic()
-            self._stack.wait_for("replica_gone", after=began, within=ZERO_WITHIN)
-            if running := self._stack.model_processes():
-                raise StepFailed(f"a model process still runs (pid {running[0]})")
-            step.say("idle, the model process is gone and its memory free")
+            self._place.wait_for_zero(after=time.monotonic(), within=self._place.zero_within)
+            if running := self._place.running():
+                raise StepFailed(f"{running} still runs")
+            step.say(f"idle, the {self._place.noun} is gone and its memory free")
 
     def draw(self) -> None:
         """The picture of the cold start."""
@@ -153,7 +139,7 @@ class Act:
             ),
             soft_wrap=True,
         )
-        self._stack.wait_until_interrupted()
+        self._place.stay()
 
     def _stream(self, step: Step, question: str) -> Heard:
         """Ask, and show what arrives."""

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import psutil
 from noctaya_cli.guard import PR_SET_PDEATHSIG, prctl
 
+from noctaya_demo.place import Marks, PlaceFailed
+
 MODEL_PROGRAM = "noctaya-llamacpp"
 POLL = 0.02
 STOP_TIMEOUT = 60.0
+MARK_WITHIN = 5.0
+"""Events are written at once; a busy machine may take its time."""
 T = TypeVar("T")
-
-
-class StackFailed(Exception):
-    """`noctaya run` ended, or something didn't happen in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,10 @@ class Event:
 
 
 class Stack:
-    """A running `noctaya run` of `manifests`; output goes to `directory`."""
+    """A running `noctaya run` of `manifests`, as a `Place`; output goes to `directory`."""
+
+    noun = "model process"
+    zero_within = 90.0
 
     def __init__(self, manifests: Path, *, models: Path, directory: Path, port: int) -> None:
         self._events_file = directory / "events.jsonl"
@@ -69,7 +72,7 @@ class Stack:
         return [Event(record["event"], record["monotonic"], record) for record in records]
 
     def wait_for(self, kind: str, *, after: float = 0.0, within: float) -> Event:
-        """The first event of a kind that happened after a moment; raises StackFailed when it doesn't come."""
+        """The first event of a kind that happened after a moment; raises PlaceFailed when it doesn't come."""
 
         def found() -> Event | None:
             return next((event for event in self.events() if event.kind == kind and event.at > after), None)
@@ -81,21 +84,45 @@ class Stack:
         deadline = time.monotonic() + within
         while (result := probe()) is None:
             if self.process.poll() is not None:
-                raise StackFailed(
+                raise PlaceFailed(
                     f"noctaya run ended with exit code {self.process.returncode}: {self.last_words()}"
                 )
             if time.monotonic() > deadline:
-                raise StackFailed(f"no {what} within {within:g} s: {self.last_words()}")
+                raise PlaceFailed(f"no {what} within {within:g} s: {self.last_words()}")
             time.sleep(POLL)
         return result
 
-    def wait_until_interrupted(self) -> None:
-        """Stay until Ctrl-C; raises StackFailed when it ends on its own."""
+    def running(self) -> str | None:
+        """A model process, with its id; None when there is none."""
+        found = self.model_processes()
+        return f"a model process (pid {found[0]})" if found else None
+
+    def marks(self, *, after: float) -> Marks:
+        """The start of a model process, by the events of `noctaya run`."""
+        return [
+            (name, self.wait_for(kind, after=after, within=MARK_WITHIN).at)
+            for kind, name in (
+                ("activated", "activated"),
+                ("process_started", "process started"),
+                ("replica_ready", "ready"),
+            )
+        ]
+
+    def backend_port(self) -> int:
+        """Port of the model server that runs, on loopback."""
+        return int(self.wait_for("process_started", within=MARK_WITHIN).details["port"])
+
+    def wait_for_zero(self, *, after: float, within: float) -> None:
+        """Return when a model process has gone."""
+        self.wait_for("replica_gone", after=after, within=within)
+
+    def stay(self) -> None:
+        """Stay until Ctrl-C; raises PlaceFailed when it ends on its own."""
         try:
             code = self.process.wait()
         except KeyboardInterrupt:
             return
-        raise StackFailed(f"noctaya run ended with exit code {code}: {self.last_words()}")
+        raise PlaceFailed(f"noctaya run ended with exit code {code}: {self.last_words()}")
 
     def last_words(self) -> str:
         """The last line that `noctaya run` printed."""

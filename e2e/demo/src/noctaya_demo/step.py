@@ -46,6 +46,10 @@ class Step:
         """What was seen, printed when the step ends."""
         self._said = text
 
+    def report(self, text: str) -> None:
+        """Progress of something that takes long, printed now on a line of its own."""
+        self._console.print(Text(f"    {text}", style="dim"), soft_wrap=True)
+
     def show(self, text: str, *, style: str = "") -> None:
         """A part of what is seen, printed now; the line is then built up piece by piece."""
         if not self._shown:

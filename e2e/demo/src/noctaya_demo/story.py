@@ -6,20 +6,11 @@ from pathlib import Path
 from rich.console import Console
 
 from noctaya_demo.act import Act
+from noctaya_demo.fetching import fetch
 from noctaya_demo.stack import Stack
 from noctaya_demo.step import Step, StepFailed
-from noctaya_demo.weights import ensure_weights, models_directory
 
 START_WITHIN = 60.0
-
-
-def fetch(console: Console) -> Path:
-    """The weights are on this machine; returns the directory that stands for the claim `models`."""
-    models = models_directory()
-    with Step(console, "weights") as step:
-        fetched = ensure_weights(models)
-        step.say(f"SmolLM2-135M-Instruct, 98 MB, {'fetched' if fetched else 'already here'}, hash verified")
-    return models
 
 
 def tell(console: Console, *, manifests: Path, port: int, keep: bool, picture: Path | None = None) -> None:
@@ -35,7 +26,7 @@ def tell(console: Console, *, manifests: Path, port: int, keep: bool, picture: P
             act.asleep()
             act.cold_start()
             act.warm_answer()
-            act.compare_latency()
+            act.compare_latency(stack.backend_port())
             act.burst()
             act.back_to_zero()
             act.draw()
