@@ -24,7 +24,7 @@ from .cgroups import Cgroup
 from .clean import clean
 from .images import cache_folder, ensure_archives, forget_old_archives, load, own_images
 from .layout import CONTROL, NODES, Layout, default_state
-from .machines import Machine, last_words
+from .machines import HOLDER, Machine, last_words
 from .node import CONTAINERD, KERNEL_SETTINGS, KUBELET, PRIVATE_MOUNT_POINTS, Node
 from .readiness import Probe, wait_until
 from .record import Record
@@ -96,13 +96,7 @@ class HostCluster(Cluster):
         record = Record.read(self._layout.record)
         if record is None:
             return ["it was never complete"]
-        dead = [
-            f"{machine.name}: {name} does not run"
-            for machine in self._machines(record)
-            for name in (*machine.programs(), "machine")
-            if not machine.process(name).running
-        ]
-        if dead:
+        if dead := self._dead(record):
             return dead
         if not self._layout.kubeconfig.exists():
             return ["it was never complete"]
@@ -203,6 +197,15 @@ class HostCluster(Cluster):
             ),
         ]
 
+    def _dead(self, record: Record) -> list[str]:
+        """Processes that should run and don't, with their last words."""
+        return [
+            f"{machine.name}: {name} does not run: {last_words(machine.log(name), 1)}"
+            for machine in self._machines(record)
+            for name in (HOLDER, *machine.programs())
+            if not machine.process(name).running
+        ]
+
     def _nodes(self, record: Record) -> list[Node]:
         return [
             Node(number, name, self._layout, record.addresses) for number, name in enumerate(NODES, start=1)
@@ -256,14 +259,19 @@ class HostCluster(Cluster):
             for machine, node in zip(nodes, self._nodes(record), strict=True):
                 machine.spawn(PROXY, node.proxy(programs))
                 machine.spawn(KUBELET, node.kubelet(programs))
-                machine.spawn(ROUTER, node.router(programs))
             for each in loaded:
                 each.result()
             self._say("containerd and images")
             install(self.kubectl, record.addresses, manifests.result())
             finish_nodes(self.kubectl, record.addresses)
+            for machine, node in zip(nodes, self._nodes(record), strict=True):
+                machine.spawn(
+                    ROUTER, node.router(programs)
+                )  # it ends at once when its node is not registered
             self._say("nodes, DNS and KEDA installed")
             probe.await_all()
+            if dead := self._dead(record):
+                raise ClusterError("; ".join(dead))
             forget_old_archives(archives.result(), cache_folder())
         self._say("ready")
 
