@@ -7,6 +7,7 @@ from pathlib import Path
 
 SCRIPTS = (
     "e2e/checks/file_lengths.py",
+    "e2e/checks/pins.py",
     "e2e/checks/static_types.py",
     "docs/pictures/draw.py",
     "proto/generate.py",
