@@ -1,8 +1,8 @@
 """constraints.txt from what every package and every tox environment asks for.
 
 `python e2e/checks/pins.py` keeps the pins that are there, adds what is missing, drops what nobody asks
-for; `--upgrade NAME` moves one, `--upgrade-all` moves all. Resolved for the whole repository at once, so that two
-components can always be installed together.
+for; `--upgrade NAME` moves one, `--upgrade-all` moves all. Resolved for the whole repository at once, so
+that two components can always be installed together.
 """
 
 import argparse
