@@ -15,7 +15,7 @@ class PrewarmError(Exception):
 
 
 class BadSettings(PrewarmError):
-    """An argument, a setting or an installed extra is missing or wrong; trying again changes nothing."""
+    """An argument, a setting, an extra or a mount is missing or wrong; trying again changes nothing."""
 
     code = 2
     reason = "BadSettings"
@@ -36,7 +36,7 @@ class NotFound(PrewarmError):
 
 
 class NoSpace(PrewarmError):
-    """The file system of the target has not enough room, or can't be written."""
+    """The file system of the target has not enough room."""
 
     code = 12
     reason = "NoSpace"

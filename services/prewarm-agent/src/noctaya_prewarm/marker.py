@@ -30,6 +30,7 @@ class MarkedFile(_Wire):
     """One verified file: where it lies below the target, how long it is, and what it was verified against.
 
     `mtime_ns` is that of the file when the marker was written; a cheap check compares it, where it is known.
+    `pin` is the source's own mark of the version, only where the source told no digest.
     """
 
     path: str
@@ -41,6 +42,7 @@ class MarkedFile(_Wire):
     s3_etag: str = ""
     part_size: int = 0
     mtime_ns: int = 0
+    pin: str = ""
 
 
 class Marker(_Wire):

@@ -40,7 +40,7 @@ class ProgressCollector:
             states.add_metric([state.value], 1 if state.value == now.state else 0)
         yield states
         for name, text, count in (
-            ("noctaya_prewarm_received_bytes", "Bytes received, useful or not.", self._progress.moved),
+            ("noctaya_prewarm_received_bytes", "Bytes received and written.", self._progress.moved),
             ("noctaya_prewarm_retries", "Requests that were tried again.", self._progress.retries),
             (
                 "noctaya_prewarm_stalls",

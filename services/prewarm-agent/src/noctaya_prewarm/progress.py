@@ -120,7 +120,7 @@ class Progress:
 
     @property
     def moved(self) -> int:
-        """Bytes that this process received, useful or not."""
+        """Bytes that this process received and wrote, or read from a staging area."""
         return self._moved
 
     def snapshot(self) -> Snapshot:

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from noctaya_prewarm.errors import Refused
@@ -61,7 +61,7 @@ class Tree:
             return None
 
     def move(self, source: PurePosixPath, target: PurePosixPath) -> None:
-        """Rename within the tree, over what lies there, with the target's parents made. Raises as `open_file`."""
+        """Rename within the tree, over what lies there; makes the target's parents. Raises as `open_file`."""
         with (
             self._directory(source.parent, create=False) as old,
             self._directory(target.parent, create=True) as new,
@@ -103,10 +103,8 @@ class Tree:
     def _open_directory(self, name: str, path: PurePosixPath, above: int | None, *, create: bool) -> int:
         try:
             if create:
-                try:
+                with suppress(FileExistsError):
                     os.mkdir(name, 0o775, dir_fd=above)
-                except FileExistsError:
-                    pass  # the usual case
             return os.open(name, _DIRECTORY, dir_fd=above)
         except OSError as error:
             raise self._explained(error, path) from error

@@ -7,7 +7,7 @@ another time was copied or touched; it is hashed rather than doubted or believed
 import logging
 import os
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from noctaya_prewarm.digest import Digest, Hasher, Kind, new_hasher
 from noctaya_prewarm.errors import IntegrityFault, NotFound, Refused

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noctaya_prewarm.errors import DeadlineExceeded, IntegrityFault
 from noctaya_prewarm.marker import AlphaMarker, read_marker
+from noctaya_prewarm.oci_source import same_source
 from noctaya_prewarm.progress import State
 from noctaya_prewarm.run import Run
 
@@ -58,6 +59,6 @@ def _what_is_missing(marker: Path, source: str | None) -> str:
         return str(error)
     if found is None:
         return f"there is no marker at {marker} yet"
-    if source is None or isinstance(found, AlphaMarker) or found.source == source:
+    if source is None or isinstance(found, AlphaMarker) or same_source(found.source, source):
         return ""
     return f"the marker at {marker} is that of {found.source}, not of {source}"
