@@ -16,6 +16,8 @@ from ..errors import ClusterError
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 KILL_SECONDS: Final = 20.0
+CONTROLLERS: Final = {"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
+"""What containers are limited by."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,13 @@ class Cgroup:
 
     def create(self) -> None:
         """Make it, parents too."""
+        alone = all(each.kind == "cgroup2" for each in self._mounted)
         for hierarchy in self._mounted:
             path = hierarchy.folder
             for part in self.name.split("/"):
                 parent, path = path, path / part
+                if alone:
+                    _hand_down_controllers(parent)
                 path.mkdir(exist_ok=True)
                 _inherit_cpuset(parent, path)
 
@@ -129,6 +134,14 @@ def _pids(folder: Path) -> list[int]:
         if isinstance(error, FileNotFoundError) or not folder.exists():
             return []
         raise
+
+
+def _hand_down_controllers(folder: Path) -> None:
+    """In pure version 2 a cgroup has the controllers that its parent hands down."""
+    control = folder / "cgroup.subtree_control"
+    offered = set((folder / "cgroup.controllers").read_text().split())
+    for name in sorted((offered & CONTROLLERS) - set(control.read_text().split())):
+        control.write_text(f"+{name}")
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:

@@ -16,7 +16,6 @@ from ..errors import ClusterError
 from . import network
 from .cgroups import Cgroup
 from .layout import Layout
-from .record import Record
 
 FILES_SECONDS: Final = 20.0
 
@@ -28,9 +27,6 @@ def clean(layout: Layout) -> None:
     mounted = mounts_below(layout.state, Path("/proc/self/mountinfo").read_text())
     if mounted:  # never ours, whose mounts are in namespaces; what is mounted there is not ours to delete
         raise ClusterError(f"something is mounted below {layout.state}: {', '.join(mounted)}; unmount it")
-    record = Record.read(layout.record)
-    for made in record.made if record is not None else ():
-        _remove_if_empty(Path(made))
     _remove_tree(layout.state)
 
 
@@ -38,17 +34,6 @@ def mounts_below(folder: Path, mountinfo: str) -> list[str]:
     """Mount points at or below a folder."""
     points = (line.split(" ")[4].replace("\\040", " ") for line in mountinfo.splitlines())
     return sorted(point for point in points if Path(point).is_relative_to(folder))
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """A mount point that we made; what somebody has put there since makes it theirs."""
-    try:
-        folder.rmdir()
-    except FileNotFoundError:
-        return
-    except OSError:
-        if not any(folder.iterdir()):
-            raise
 
 
 def _remove_tree(folder: Path) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shutil
 import signal
-import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
-from noctaya_parts import ensure, versions
+from noctaya_parts import ensure
 from noctaya_parts.locking import locked
 
 from .. import keda
@@ -19,19 +16,14 @@ from ..diagnostics import collect
 from ..errors import ClusterError
 from ..kubectl import Kubectl
 from ..provider import Cluster, Report
-from . import control, network, requirements
-from .cgroups import Cgroup
+from . import control, requirements
+from .bringup import Bringup
 from .clean import clean
-from .images import cache_folder, ensure_archives, forget_old_archives, load, own_images
-from .layout import CONTROL, NODES, Layout, default_state
-from .machines import HOLDER, Machine, last_words
-from .node import CONTAINERD, KERNEL_SETTINGS, KUBELET, PRIVATE_MOUNT_POINTS, Node
-from .readiness import Probe, wait_until
+from .images import load
+from .layout import Layout, default_state
+from .parts import Parts, last_words_of
+from .readiness import Probe
 from .record import Record
-from .setup import PROGRAMS, finish_nodes, install, keda_objects
-from .users import MANAGER, PROVISIONER, PROXY, ROUTER, SCHEDULER, write_credentials
-
-UNPAUSED: Final = signal.SIGCONT
 
 
 class HostCluster(Cluster):
@@ -47,7 +39,6 @@ class HostCluster(Cluster):
     def __init__(self, state: Path | None = None, *, report: Report = print) -> None:
         self._layout = Layout((state or default_state()).absolute())
         self._report = report
-        self._began = time.monotonic()
 
     @property
     def kubeconfig(self) -> Path:
@@ -60,104 +51,101 @@ class HostCluster(Cluster):
         return Kubectl(ensure("kubectl", report=self._report)["kubectl"], self.kubeconfig)
 
     def start(self) -> None:
-        """Bring it up; a cluster that is up and well is left alone, one that is not is removed first."""
+        """Bring it up. One that is up is left alone if it is well, mended if it is not, else made anew."""
         requirements.check_rights()
-        self._began = time.monotonic()
         with self._alone():
             if self._layout.state.exists():
-                faults = self.faults()
-                if not faults:
+                if not (faults := self._mended()):
                     self._report("the cluster is up")
                     return
-                self._report(f"what is left of a cluster is removed first ({faults[0]})")
+                self._report(f"what is left of a cluster is removed first: {'; '.join(faults)}")
                 clean(self._layout)
             try:
-                self._create()
+                Bringup(self._layout, report=self._report).create()
             except BaseException as error:
                 self._keep_logs()
                 clean(self._layout)
-                if isinstance(error, ClusterError):
+                if isinstance(error, ClusterError) and self._failed_logs.exists():
                     raise ClusterError(f"{error}\n(logs: {self._failed_logs})") from error
                 raise
+            shutil.rmtree(self._failed_logs, ignore_errors=True)
 
     def load_image(self, *archives: Path) -> None:
         """Bring images to both nodes."""
-        record = self._record()
-        load(self._machines(record)[1:], archives, snapshotter=record.snapshotter)
+        parts = Parts.of(self._layout)
+        load(parts.nodes, archives, snapshotter=parts.record.snapshotter)
 
     def stop(self) -> None:
         """Remove it: processes, links, mounts, cgroups, files."""
         requirements.check_rights()
         with self._alone():
             clean(self._layout)
+            shutil.rmtree(self._failed_logs, ignore_errors=True)
 
     def faults(self) -> list[str]:
-        """What is wrong with it, from processes to KEDA; empty when it is well."""
-        record = Record.read(self._layout.record)
-        if record is None:
-            return ["it was never complete"]
-        if dead := self._dead(record):
-            return dead
-        if not self._layout.kubeconfig.exists():
-            return ["it was never complete"]
-        return Probe(self._layout, record.addresses).faults()
+        """What is wrong with it, from processes to KEDA; empty when it is well. Nothing is changed."""
+        parts = Parts.of(self._layout)
+        if not parts.held() or not self.kubeconfig.exists():
+            return ["it was never complete, or its machines are gone"]
+        dead = last_words_of(parts.dead())
+        return dead or Probe(self._layout, parts.record.addresses).faults()
 
     def status(self) -> str:
         """Nodes, versions, KEDA, disk."""
-        record = self._record()
+        record = Parts.of(self._layout).record
         faults = self.faults()
-        lines = [f"state       {self._layout.state}", f"KUBECONFIG  {self.kubeconfig}"]
-        lines.append("versions    " + ", ".join(f"{name} {value}" for name, value in record.versions.items()))
-        lines.append(f"addresses   {', '.join(record.addresses.networks())}")
-        lines.append(f"disk        {_size(self._layout.state) / 2**20:.0f} MiB")
-        lines.append("health      " + ("; ".join(faults) or "well"))
+        facts = {
+            "state": str(self._layout.state),
+            "KUBECONFIG": str(self.kubeconfig),
+            "versions": ", ".join(f"{name} {value}" for name, value in record.versions.items()),
+            "addresses": ", ".join(record.addresses.networks()),
+            "disk": f"{_size(self._layout.state) / 2**20:.0f} MiB",
+            "health": "; ".join(faults) or "well",
+        }
+        lines = [f"{name:<12}{value}" for name, value in facts.items()]
         if not faults:
             lines.append(self.kubectl.run("get", "nodes", "-o", "wide").rstrip())
             lines.append(self.kubectl.run("get", "deployments", "-n", keda.NAMESPACE).rstrip())
         return "\n".join(lines)
 
     def diagnostics(self, folder: Path, *, namespaces: tuple[str, ...] = ()) -> None:
-        """Also the logs of every process and what the nodes' networks look like."""
+        """Also the logs of every process and what the machines' networks look like."""
+        parts = Parts.of(self._layout)
         collect(self.kubectl, folder, namespaces=namespaces)
-        record = self._record()
-        if self._layout.logs.exists():
-            shutil.copytree(self._layout.logs, folder / "processes", dirs_exist_ok=True)
-        for machine in self._machines(record):
+        shutil.copytree(self._layout.logs, folder / "processes", dirs_exist_ok=True)
+        for machine in parts.machines:
             facts = folder / "machines" / f"{machine.name}.txt"
             facts.parent.mkdir(parents=True, exist_ok=True)
             facts.write_text(requirements.facts(machine))
 
     def components(self) -> tuple[str, ...]:
-        """Every process by `machine/name`; those of the control plane also by their name alone."""
-        machines = self._machines(self._record())
-        own = tuple(machines[0].programs())
-        return (*own, *(f"{node.name}/{name}" for node in machines[1:] for name in node.programs()))
+        """Every process: those of the control plane by their name, those of nodes by `node/name`."""
+        return Parts.of(self._layout).components()
 
     def stop_component(self, name: str) -> None:
         """SIGKILL it and wait until it is gone."""
-        machine, program = self._component(name)
+        machine, program = Parts.of(self._layout).component(name)
         machine.kill(program)
 
     def start_component(self, name: str) -> None:
-        """Start it again with the same arguments; the API server is ready on return."""
-        machine, program = self._component(name)
-        if machine.process(program).running:
-            return
-        machine.respawn(program)
+        """Start it again with the same arguments unless it runs; the API server answers on return."""
+        machine, program = Parts.of(self._layout).component(name)
+        if not machine.process(program).running:
+            machine.respawn(program)
         if program in {control.API_SERVER, control.ETCD}:
-            Probe(self._layout, self._record().addresses).await_api()
+            self._probe().await_api()
 
     @contextmanager
     def pause_api_server(self) -> Iterator[None]:
-        """SIGSTOP within the block, SIGCONT after it."""
-        machine, program = self._component(control.API_SERVER)
+        """SIGSTOP within the block, SIGCONT after it; the API server answers on return."""
+        machine, program = Parts.of(self._layout).component(control.API_SERVER)
         process = machine.process(program)
         process.signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            process.signal(UNPAUSED)
-            Probe(self._layout, self._record().addresses).await_api()
+            process.signal(signal.SIGCONT)
+            self._probe().await_api()
 
     @property
     def _failed_logs(self) -> Path:
@@ -167,125 +155,17 @@ class HostCluster(Cluster):
     def _alone(self) -> Iterator[None]:
         """One command at a time changes it; the kernel frees the lock of one that was killed."""
         self._layout.lock.parent.mkdir(parents=True, exist_ok=True)
-        with locked(
-            self._layout.lock, waiting=lambda: self._report("another command is at the cluster, waiting")
-        ):
+        with locked(self._layout.lock, waiting=lambda: self._report("another command is at it, waiting")):
             yield
 
-    def _say(self, line: str) -> None:
-        self._report(f"{time.monotonic() - self._began:5.1f} s  {line}")
-
-    def _record(self) -> Record:
+    def _mended(self) -> list[str]:
         record = Record.read(self._layout.record)
         if record is None:
-            raise ClusterError(f"there is no cluster in {self._layout.state}: `python -m noctaya_cluster up`")
-        return record
+            return ["it was never complete"]
+        return Bringup(self._layout, report=self._report).mend(Parts(self._layout, record))
 
-    def _machines(self, record: Record) -> list[Machine]:
-        cgroup = Cgroup.of_this_machine(self._layout.cgroup)
-        return [
-            Machine(CONTROL, layout=self._layout, cgroup=cgroup, private={"/run": None}),
-            *(
-                Machine(
-                    node.name,
-                    layout=self._layout,
-                    cgroup=cgroup,
-                    private=node.private(),
-                    files=KERNEL_SETTINGS,
-                )
-                for node in self._nodes(record)
-            ),
-        ]
-
-    def _dead(self, record: Record) -> list[str]:
-        """Processes that should run and don't, with their last words."""
-        return [
-            f"{machine.name}: {name} does not run: {last_words(machine.log(name), 1)}"
-            for machine in self._machines(record)
-            for name in (HOLDER, *machine.programs())
-            if not machine.process(name).running
-        ]
-
-    def _nodes(self, record: Record) -> list[Node]:
-        return [
-            Node(number, name, self._layout, record.addresses) for number, name in enumerate(NODES, start=1)
-        ]
-
-    def _component(self, name: str) -> tuple[Machine, str]:
-        machine_name, _, program = name.rpartition("/")
-        for machine in self._machines(self._record()):
-            if machine.name == (machine_name or CONTROL) and program in machine.programs():
-                return machine, program
-        raise ClusterError(f"there is no component {name}; there are {', '.join(self.components())}")
-
-    def _create(self) -> None:
-        programs = ensure(*PROGRAMS, report=self._report)
-        requirements.check(self._layout, report=self._report)
-        for folder in (self._layout.logs, self._layout.processes, self._layout.pki, self._layout.volumes):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._layout.pki.chmod(0o700)
-        record = Record(
-            block=network.free_block(),
-            snapshotter=requirements.snapshotter(self._layout.state),
-            made=tuple(path for path in PRIVATE_MOUNT_POINTS if not Path(path).exists()),
-            versions={"Kubernetes": versions.KUBERNETES, "etcd": versions.ETCD, "KEDA": keda.VERSION},
-        )
-        record.write(self._layout.record)
-        with ThreadPoolExecutor() as pool:
-            archives = pool.submit(ensure_archives, own_images(programs), cache_folder())
-            manifests = pool.submit(keda_objects, programs["kubectl"])
-            certificates = control.pki(self._layout, record.addresses)
-            certificates.create()
-            write_credentials(self._layout, server=control.server_url(record.addresses), ca_file="ca.crt")
-            control_machine, *nodes = machines = self._machines(record)
-            for machine in machines:
-                machine.start()
-            network.connect(self._layout, record.addresses, control_machine, nodes)
-            self._say("machines and links")
-            control_machine.spawn(control.ETCD, control.etcd(programs, control_machine.folder))
-            argv = control.api_server(programs, self._layout, record.addresses, certificates)
-            control_machine.spawn(control.API_SERVER, argv)
-            loaded = [
-                pool.submit(self._start_containerd, machine, node, archives, record.snapshotter)
-                for machine, node in zip(nodes, self._nodes(record), strict=True)
-            ]
-            probe = Probe(self._layout, record.addresses)
-            probe.await_api()
-            self._say("API server")
-            argv = control.controller_manager(programs, self._layout, record.addresses, certificates)
-            control_machine.spawn(MANAGER, argv)
-            control_machine.spawn(SCHEDULER, control.scheduler(programs, self._layout))
-            control_machine.spawn(PROVISIONER, requirements.provisioner_command(self._layout))
-            for machine, node in zip(nodes, self._nodes(record), strict=True):
-                machine.spawn(PROXY, node.proxy(programs))
-                machine.spawn(KUBELET, node.kubelet(programs))
-            for each in loaded:
-                each.result()
-            self._say("containerd and images")
-            install(self.kubectl, record.addresses, manifests.result())
-            finish_nodes(self.kubectl, record.addresses)
-            for machine, node in zip(nodes, self._nodes(record), strict=True):
-                machine.spawn(
-                    ROUTER, node.router(programs)
-                )  # it ends at once when its node is not registered
-            self._say("nodes, DNS and KEDA installed")
-            probe.await_all()
-            if dead := self._dead(record):
-                raise ClusterError("; ".join(dead))
-            forget_old_archives(archives.result(), cache_folder())
-        self._say("ready")
-
-    def _start_containerd(
-        self, machine: Machine, node: Node, archives: Future[list[Path]], snapshotter: str
-    ) -> None:
-        node.write(snapshotter)
-        machine.spawn(CONTAINERD, node.containerd())
-        wait_until(
-            lambda: machine.answers(["ctr", "version"]),
-            within=30.0,
-            what=lambda: f"{machine.name}: containerd does not answer: {last_words(machine.log(CONTAINERD))}",
-        )
-        load([machine], archives.result(), snapshotter=snapshotter)
+    def _probe(self) -> Probe:
+        return Probe(self._layout, Parts.of(self._layout).record.addresses)
 
     def _keep_logs(self) -> None:
         shutil.rmtree(self._failed_logs, ignore_errors=True)

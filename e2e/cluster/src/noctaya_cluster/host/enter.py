@@ -3,8 +3,8 @@
     enter.py hold PLAN                          make the namespaces, say `ready` on stdout, stay
     enter.py exec PLAN PID COMMAND [ARGUMENT]   join those of PID, become COMMAND
 
-PLAN is a JSON object: `hostname`, `cgroups` (folders to join, one a hierarchy), `leaves` (where to live below
-each), `mounts` ([source, target, filesystem, options] for a new /sys and private folders).
+PLAN is a JSON object: `hostname`, `cgroups` (folders to join, one a hierarchy), `leaf` (where to live below each),
+`mounts` ([source, target, filesystem, options]), `state` (a folder that stays what it is under all of them).
 
 A process is in its cgroup before it does anything else, and the cgroup is how `down` finds it: a process that
 comes too late finds no cgroup and ends. Python has setns and unshare since 3.12 only, hence ctypes. It is a script
@@ -51,13 +51,18 @@ def hold(plan: dict) -> None:  # type: ignore[type-arg]
     # The machine's later mounts reach us, ours reach nobody; inside, kubelet's reach containers.
     mount("none", "/", None, MS_REC | MS_SLAVE)
     mount("none", "/", None, MS_REC | MS_SHARED)
+    state = os.open(plan["state"], os.O_PATH)
     for source, target, kind, options in plan["mounts"]:
-        if not os.path.exists(target):  # noqa: PTH110
-            os.makedirs(target)  # noqa: PTH103
         if kind == "bind":
-            mount(source, target, None, MS_BIND)
+            mount(source, made(target), None, MS_BIND)
+        elif kind == "overlay":  # what is written there stays in memory, below /run
+            upper, work = (made(f"/run/noctaya-over{target}/{name}") for name in ("upper", "work"))
+            mount(kind, target, kind, 0, f"lowerdir={target},upperdir={upper},workdir={work}")
         else:
-            mount(source, target, kind, 0, options)
+            mount(source, made(target), kind, 0, options)
+    if not os.path.samestat(os.fstat(state), os.stat(made(plan["state"]))):  # noqa: PTH116
+        mount(f"/proc/self/fd/{state}", plan["state"], None, MS_BIND)  # it was covered: show it again
+    os.close(state)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     print("ready", flush=True)
     null = os.open("/dev/null", os.O_WRONLY)
@@ -82,6 +87,13 @@ def join_cgroups(folders: list) -> None:  # type: ignore[type-arg]
     for folder in folders:
         with open(os.path.join(folder, "cgroup.procs"), "w") as procs:  # noqa: PTH118, PTH123
             procs.write("0")
+
+
+def made(path: str) -> str:
+    """The path, as a folder if there was nothing."""
+    if not os.path.exists(path):  # noqa: PTH110
+        os.makedirs(path)  # noqa: PTH103
+    return path
 
 
 def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ ENTER: Final = Path(__file__).with_name("enter.py")
 LEAF: Final = "programs"
 HOLDER: Final = "machine"
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MEMORY: Final = "tmpfs"
+OVER: Final = "overlay"
 START_SECONDS: Final = 30.0
 
 
@@ -56,7 +58,8 @@ class Machine:
         name: its hostname.
         layout: of the cluster.
         cgroup: of the cluster; it gets one below.
-        private: folders that are its own: path in the machine to folder of ours, None for one in memory.
+        private: folders that are its own: path in the machine to a folder of ours, to MEMORY, or to OVER for
+            one that begins as this machine's.
         files: single files that say something else in the machine: path to content; left out where there is none.
     """
 
@@ -66,14 +69,14 @@ class Machine:
         *,
         layout: Layout,
         cgroup: Cgroup,
-        private: dict[str, Path | None] | None = None,
+        private: Mapping[str, Path | str] | None = None,
         files: dict[str, str] | None = None,
     ) -> None:
         self.name = name
         self.folder = layout.machine(name)
         self._layout = layout
         self._cgroup = cgroup.below(name)
-        self._private = private or {}
+        self._private = dict(private or {})
         self._files = {path: text for path, text in (files or {}).items() if Path(path).exists()}
 
     @property
@@ -154,13 +157,19 @@ class Machine:
         return done.returncode == 0
 
     def enter(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a command in the machine."""
+        """The command line that runs a command in the machine. Raises ClusterError when it is gone."""
+        if not self.holder.running:  # its pid may be another's by now
+            raise ClusterError(f"machine {self.name} is gone")
         return [*_enter("exec"), self._plan(), str(self.holder.pid), *command]
 
     def process(self, name: str) -> Process:
         """A process by its name. Raises ClusterError when there never was one."""
         found = self._read(name)
         return Process(found["pid"], found["started"])
+
+    def known(self, name: str) -> bool:
+        """Whether a process of this name was ever started."""
+        return self._file(name).exists()
 
     def programs(self) -> list[str]:
         """Names of the processes that were started, without the one that holds the machine."""
@@ -184,6 +193,7 @@ class Machine:
                 "cgroups": [str(folder) for folder in self._cgroup.folders],
                 "leaf": LEAF,
                 "mounts": self._mounts(),
+                "state": str(self._layout.state),
             }
         )
 
@@ -194,8 +204,8 @@ class Machine:
             mounts.append(("tmpfs", "/sys/fs/cgroup", "tmpfs", "mode=755"))
         mounts += [(each.kind, str(each.folder), each.kind, each.options) for each in hierarchies]
         for target, folder in self._private.items():
-            if folder is None:
-                mounts.append(("tmpfs", target, "tmpfs", "mode=755"))
+            if isinstance(folder, str):
+                mounts.append((folder, target, folder, "mode=755"))
             else:
                 folder.mkdir(parents=True, exist_ok=True)
                 mounts.append((str(folder), target, "bind", ""))

@@ -18,7 +18,7 @@ from typing import Final
 from ..errors import ClusterError
 from .addresses import Addresses, free_addresses
 from .layout import Layout
-from .machines import Machine
+from .machines import Machine, environment
 
 BRIDGE: Final = "machines"
 NOT_PLACES: Final = {"broadcast", "multicast"}
@@ -26,7 +26,10 @@ NOT_PLACES: Final = {"broadcast", "multicast"}
 
 def free_block() -> int:
     """A block of addresses that this machine has no route to. Raises ClusterError."""
-    routes = json.loads(_run("ip", "-json", "-4", "route", "show", "table", "all"))
+    shown = _ip("-json", "-4", "route", "show", "table", "all")
+    if shown.returncode != 0:
+        raise ClusterError(f"ip route: {shown.stderr.strip()}")
+    routes = json.loads(shown.stdout)
     return free_addresses(route["dst"] for route in routes if route.get("type") not in NOT_PLACES).block
 
 
@@ -123,18 +126,16 @@ def _routes(addresses: Addresses, nodes: int) -> list[str]:
 
 def _batch(commands: list[str]) -> None:
     done = subprocess.run(
-        ["ip", "-batch", "-"], input="\n".join(commands), capture_output=True, text=True, check=False
+        ["ip", "-batch", "-"],
+        input="\n".join(commands),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
     )
     if done.returncode != 0:
         raise ClusterError(f"ip: {done.stderr.strip()}")
 
 
 def _ip(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
-
-
-def _run(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ClusterError(f"{' '.join(argv)}: {done.stderr.strip()}")
-    return done.stdout
+    return subprocess.run(["ip", *arguments], capture_output=True, text=True, env=environment(), check=False)

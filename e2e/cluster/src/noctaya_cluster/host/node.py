@@ -16,6 +16,7 @@ import yaml
 from .addresses import Addresses
 from .control import Programs, server_url
 from .layout import Layout
+from .machines import MEMORY, OVER
 from .users import PROXY, ROUTER
 
 CONTAINERD: Final = "containerd"
@@ -24,8 +25,6 @@ SOCKET: Final = "/run/containerd/containerd.sock"
 PAUSE_IMAGE: Final = "noctaya/pause:1"
 CNI_PLUGINS: Final = Path("/usr/lib/cni")
 """Where Debian's package puts them; /opt/cni/bin is everyone else's."""
-PRIVATE_MOUNT_POINTS: Final = ("/var/lib/cni", "/var/lib/kubelet")
-"""Folders that a node hides and that a machine without Kubernetes does not have."""
 KERNEL_SETTINGS: Final = {
     "/proc/sys/vm/overcommit_memory": "1\n",
     "/proc/sys/vm/panic_on_oom": "0\n",
@@ -58,12 +57,12 @@ class Node:
         """For its files."""
         return self.layout.machine(self.name)
 
-    def private(self) -> dict[str, Path | None]:
+    def private(self) -> dict[str, Path | str]:
         """Folders of its own, for Machine."""
         return {
-            "/run": None,
+            "/run": MEMORY,
             "/var/log": self.folder / "log",
-            "/var/lib/cni": self.folder / "cni-state",
+            "/var/lib": OVER,  # /var/lib/cni and /var/lib/kubelet are made there, never on this machine
             "/var/lib/kubelet": self.folder / "kubelet",
         }
 

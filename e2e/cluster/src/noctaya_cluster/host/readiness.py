@@ -67,6 +67,18 @@ class Probe:
         with self._client() as client:
             return _faults(client)
 
+    def faults_after(self, seconds: float) -> list[str]:
+        """What is still not ready when that time is over; returns as soon as nothing is."""
+        end = time.monotonic() + seconds
+        while (faults := self.faults()) and time.monotonic() < end:
+            time.sleep(0.5)
+        return faults
+
+    def api_answers(self) -> bool:
+        """Whether the API server is ready now."""
+        with self._client() as client:
+            return _get(client, "/readyz") is not None
+
     def _client(self) -> httpx.Client:
         config = yaml.safe_load(self._layout.kubeconfig.read_text())
         token = config["users"][0]["user"]["token"]

@@ -1,4 +1,4 @@
-"""What was decided for a cluster, and what of the machine must be given back: written before anything is changed."""
+"""What was decided for a cluster: written before anything is made."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ class Record:
     """Of its addresses."""
     snapshotter: str
     """Of containerd: `overlayfs`, or `native` where the disk can't."""
-    made: tuple[str, ...]
-    """Folders that the machine did not have, mount points for the nodes."""
     versions: dict[str, str]
     """Of its parts."""
 
@@ -38,6 +36,6 @@ class Record:
         """None when there is none, or what is there can't be read."""
         try:
             found = json.loads(file.read_text())
-            return cls(found["block"], found["snapshotter"], tuple(found["made"]), dict(found["versions"]))
+            return cls(found["block"], found["snapshotter"], dict(found["versions"]))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from noctaya_apiserver.users import MASTERS, User, write_kubeconfig, write_token_file
@@ -32,10 +33,10 @@ def users() -> dict[str, User]:
     }
 
 
-def write_credentials(layout: Layout, *, server: str, ca_file: str) -> None:
+def write_credentials(layout: Layout, *, server: str, ca_file: Path) -> None:
     """The API server's token file and everybody's kubeconfig."""
     everybody = users()
     write_token_file(tuple(everybody.values()), layout.pki / "tokens.csv")
     for name, user in everybody.items():
         file = layout.kubeconfig if name == ADMIN else layout.user_config(name)
-        write_kubeconfig(user, file, server=server, ca_file=layout.pki / ca_file, name=NAME)
+        write_kubeconfig(user, file, server=server, ca_file=ca_file, name=NAME)
