@@ -9,6 +9,7 @@ import pytest
 from cluster import NAMESPACE, Cluster, pod, running
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
 from noctaya_operator.activation_record import Seen, follow_activation
+from noctaya_operator.kinds import LLM_SERVICES
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.kube.resources import PODS as POD
 
@@ -141,14 +142,16 @@ async def test_t1_the_operator_keeps_the_timeline_through_a_restart_and_counts_i
         assert record["imagesPulled"] == "2026-11-30T08:00:50Z"
         assert record["durations"]["load"] == "1m0s"
         assert ("Normal", "Activated", "ObserveActivation") in cluster.events()
-        count = cluster.registry.get_sample_value(
-            "noctaya_operator_activation_seconds_count", {"phase": "load"}
-        )
-        assert count == 1
+        labels = {"namespace": NAMESPACE, "llmservice": "chat", "phase": "load"}
+        series = ("noctaya_activation_phase_seconds_count", labels)
+        assert cluster.registry.get_sample_value(*series) == 1
         await cluster.scale(0)
         cluster.server.remove(POD, NAMESPACE, "chat-abc")
         await cluster.settle()
         assert "ended" in cluster.status()["lastActivation"]
+        cluster.server.remove(LLM_SERVICES, NAMESPACE, "chat")
+        await cluster.settle()
+        assert cluster.registry.get_sample_value(*series) is None
 
 
 def pulled(time: str) -> Object:

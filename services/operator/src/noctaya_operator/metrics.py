@@ -10,10 +10,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from noctaya_operator.kube.cache import Cache
+from noctaya_operator.kube.objects import Key
 from noctaya_operator.kube.resources import Resource
 
 ACTIVATION_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0)
 """From a process that is there already to weights of hundreds of gigabytes."""
+
+
+_SERVICE = ("namespace", "llmservice")
 
 
 class OperatorMetrics:
@@ -28,25 +32,33 @@ class OperatorMetrics:
             registry=registry,
         )
         self.activation = Histogram(
-            "noctaya_operator_activation_seconds",
+            "noctaya_activation_phase_seconds",
             "Time of activations by phase; phase total is the whole.",
-            ["phase"],
+            [*_SERVICE, "phase"],
             buckets=ACTIVATION_BUCKETS,
             registry=registry,
         )
         self.activations = Counter(
-            "noctaya_operator_activations", "Activations by outcome.", ["outcome"], registry=registry
+            "noctaya_operator_activations",
+            "Activations by outcome.",
+            [*_SERVICE, "outcome"],
+            registry=registry,
         )
 
     def wrote(self, resource: Resource, verb: str) -> None:
         """Count a write."""
         self.writes.labels(str(resource), verb).inc()
 
-    def activated(self, outcome: str, phases: Mapping[str, float]) -> None:
+    def activated(self, service: Key, outcome: str, phases: Mapping[str, float]) -> None:
         """Count an activation that came to an end, with the seconds of its phases."""
-        self.activations.labels(outcome).inc()
+        self.activations.labels(service.namespace, service.name, outcome).inc()
         for phase, seconds in phases.items():
-            self.activation.labels(phase).observe(seconds)
+            self.activation.labels(service.namespace, service.name, phase).observe(seconds)
+
+    def forget(self, service: Key) -> None:
+        """Drop the series of a service that is gone."""
+        for family in (self.activation, self.activations):
+            family.remove_by_labels(dict(zip(_SERVICE, (service.namespace, service.name), strict=True)))
 
     def watch_services(self, services: Cache) -> None:
         """Show services by phase, and the progress of downloads, from what is cached at each scrape."""
@@ -86,7 +98,7 @@ class _Services(Collector):
         )
 
     def _bytes(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
-        labels = ["namespace", "llmservice"]
+        labels = list(_SERVICE)
         return (
             GaugeMetricFamily("noctaya_operator_prewarm_bytes_done", "Bytes downloaded.", labels=labels),
             GaugeMetricFamily("noctaya_operator_prewarm_bytes_total", "Bytes of the model.", labels=labels),

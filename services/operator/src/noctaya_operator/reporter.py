@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from noctaya_api.activation_timeline import phases
 from noctaya_api.conditions import ConditionStatus, ConditionType, EventAction
-from noctaya_api.duration import parse_duration
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
 
 from noctaya_operator.activation_trace import ActivationTracer
@@ -47,6 +47,10 @@ class Reporter:
     def newest(self, key: Key) -> Object | None:
         """The service as we know it."""
         return self._writer.newest(key)
+
+    def forget(self, key: Key) -> None:
+        """The service is gone: so are its series."""
+        self._metrics.forget(key)
 
     async def report(self, service: Object, compute: Callable[[Object], LLMServiceStatus]) -> None:
         """Write the status if it says something new, and tell of what changed. Raises `ApiError`."""
@@ -92,10 +96,8 @@ class Reporter:
             return
         if old is not None and old.outcome is record.outcome and old.requested == record.requested:
             return
-        spent = record.durations.manifest() if record.durations is not None else {}
-        seconds = {phase: parse_duration(text) for phase, text in spent.items()}
         if record.outcome is ActivationOutcome.SUCCEEDED:
-            self._metrics.activated(record.outcome, seconds)
+            self._metrics.activated(service, record.outcome, dict(phases(record)))
             self._tracer.record(service, record)
         else:
-            self._metrics.activated(record.outcome, {})
+            self._metrics.activated(service, record.outcome, {})
