@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import IO, Final, Literal, Self
 
 from noctaya_parts.debian import PackagesMissing, ensure_packages
 from noctaya_parts.locking import locked
@@ -25,14 +25,13 @@ from noctaya_parts.locking import locked
 from noctaya_engine.docker_command import DockerCommand, find_command, last_words
 from noctaya_engine.errors import EngineUnavailable
 from noctaya_engine.layout import MAX_SOCKET_PATH, Layout
-from noctaya_engine.locking import in_use, shared
+from noctaya_engine.locking import alone, in_use, shared
 from noctaya_engine.places import engine_folder
 
 Kind = Literal["private", "system"]
 Report = Callable[[str], None]
 
-START_SECONDS: Final = 60.0
-GIVE_UP_SECONDS: Final = 5.0
+START_SECONDS: Final = 180.0
 PACKAGES: Final = ("containerd", "runc", "docker.io", "debootstrap")
 SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 KEPT_ENVIRONMENT: Final = (
@@ -184,19 +183,23 @@ def _start_or_join(layout: Layout, report: Report) -> None:
     with locked(layout.start_lock, waiting=lambda: report("another run starts the engine, waiting for it")):
         if answers(layout.docker_socket):
             return
-        with locked(layout.keeper_lock, waiting=lambda: report("the last engine is ending, waiting for it")):
-            pass
         started = time.monotonic()
-        _spawn_keeper(layout)
+        with alone(
+            layout.keeper_lock, waiting=lambda: report("the last engine is ending, waiting for it")
+        ) as lock:
+            _spawn_keeper(layout, lock)
         while not answers(layout.docker_socket):
-            if time.monotonic() - started > START_SECONDS or _keeper_gave_up(layout, started):
+            if not in_use(layout.keeper_lock) or time.monotonic() - started > START_SECONDS:
                 raise EngineUnavailable(f"the private engine did not start:\n{_what_it_said(layout)}")
             time.sleep(0.05)
         report(f"private engine ready in {time.monotonic() - started:.1f} s")
 
 
-def _spawn_keeper(layout: Layout) -> None:
-    """Detached and with a small environment: it serves whoever comes, longer than we may live."""
+def _spawn_keeper(layout: Layout, lock: IO[str]) -> None:
+    """Detached and with a small environment: it serves whoever comes, longer than we may live.
+
+    It inherits the lock that says that there is one, so there is no moment without it while it lives.
+    """
     layout.logs.mkdir(parents=True, exist_ok=True)
     env = {name: value for name in KEPT_ENVIRONMENT if (value := os.environ.get(name))}
     env["PATH"] = os.pathsep.join(SYSTEM_FOLDERS)
@@ -218,13 +221,9 @@ def _spawn_keeper(layout: Layout) -> None:
             stdout=log,
             stderr=log,
             cwd="/",
+            pass_fds=(lock.fileno(),),
             check=True,
         )
-
-
-def _keeper_gave_up(layout: Layout, started: float) -> bool:
-    """It holds its lock from its first moment on; free again after a while means that it has ended."""
-    return time.monotonic() - started > GIVE_UP_SECONDS and not in_use(layout.keeper_lock)
 
 
 def _what_it_said(layout: Layout) -> str:

@@ -28,7 +28,6 @@ from noctaya_engine.engine import Engine, Kind
 from noctaya_engine.package_index import machine_settings
 from noctaya_engine.places import ROOT, images_folder
 from noctaya_engine.revision import revision_of
-from noctaya_engine.sbom import write_sbom
 
 Report = Callable[[str], None]
 
@@ -152,6 +151,8 @@ def _cached(plan: _Plan, folder: Path) -> bool:
 
 
 def _build(engine: Engine, plan: _Plan, bases: Mapping[str, Base], folder: Path, report: Report) -> None:
+    from noctaya_engine.sbom import write_sbom  # noqa: PLC0415  a second of imports that only a build needs
+
     started = time.monotonic()
     image = plan.image
     report(f"{image.name}: building {image.reference}")

@@ -21,8 +21,6 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Final
 
-from noctaya_parts.locking import locked
-
 from noctaya_engine.layout import Layout
 from noctaya_engine.locking import take_if_unused
 
@@ -139,10 +137,7 @@ def say(text: str) -> None:
 
 def main() -> None:
     """Entry point; the only argument is the folder of the engine."""
-    layout = Layout(Path(sys.argv[1]))
-    with locked(layout.keeper_lock, waiting=lambda: say("waiting for the last keeper")):
-        code = Keeper(layout).run()
-    sys.exit(code)
+    sys.exit(Keeper(Layout(Path(sys.argv[1]))).run())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -15,6 +15,21 @@ def shared(file: Path) -> Iterator[None]:
     with file.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_SH)
         yield
+
+
+@contextmanager
+def alone(file: Path, *, waiting: Callable[[], None]) -> Iterator[IO[str]]:
+    """Be the only one; `waiting` is called once when somebody else is there.
+
+    A child that inherits the handle goes on holding the lock.
+    """
+    handle = take_if_unused(file)
+    if handle is None:
+        waiting()
+        handle = file.open("a")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    with handle:
+        yield handle
 
 
 def take_if_unused(file: Path) -> IO[str] | None:
