@@ -30,6 +30,7 @@ class Value:
     path: tuple[str, ...]
     description: str
     default: Any
+    line: int
     schema: str | Mapping[str, Any] | None
     """Name of a definition, fields of JSON schema, or None: the default says it."""
     children: list[Value] = field(default_factory=list)
@@ -58,7 +59,6 @@ def parse_values(text: str) -> list[Value]:
     top: list[Value] = []
     open_: list[Value] = []
     comment: list[str] = []
-    undescribed: list[tuple[int, tuple[str, ...]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.lstrip().startswith("#"):
             comment.append(line.strip().removeprefix("#").strip())
@@ -75,24 +75,21 @@ def parse_values(text: str) -> list[Value]:
         path = (*_path_of(open_, depth), match[2])
         if depth > len(open_):
             continue  # inside a value, such as the limits of resources
-        if not comment and not _is_mapping(_at(defaults, path)):
-            undescribed.append((number, path))
         value = _value(path, comment, default=_at(defaults, path), line=number)
         comment = []
         del open_[depth:]
         (open_[-1].children if open_ else top).append(value)
         open_.append(value)
-    return _settled(top, undescribed)
+    return _settled(top)
 
 
-def _settled(top: list[Value], undescribed: list[tuple[int, tuple[str, ...]]]) -> list[Value]:
-    """Take the undescribed keys inside a described mapping as parts of it; refuse others."""
+def _settled(top: list[Value]) -> list[Value]:
+    """Take the keys inside a described mapping as parts of it; refuse values that nothing describes."""
     for value in top:
         _fold(value)
-    known = {leaf.path for value in top for leaf in value.leaves()}
-    for number, path in undescribed:
-        if path in known:
-            raise ValuesFault(f"line {number}: {'.'.join(path)} has no comment")
+    for leaf in (leaf for value in top for leaf in value.leaves()):
+        if not leaf.description:
+            raise ValuesFault(f"line {leaf.line}: {leaf.name} has no comment")
     return top
 
 
@@ -113,15 +110,11 @@ def _value(path: tuple[str, ...], comment: list[str], *, default: Any, line: int
         if not isinstance(schema, str | dict):
             raise ValuesFault(f"line {line}: {comment[-1]!r} is neither a name nor a mapping")
         comment = comment[:-1]
-    return Value(path=path, description=" ".join(comment).strip(), default=default, schema=schema)
+    return Value(path=path, description=" ".join(comment).strip(), default=default, line=line, schema=schema)
 
 
 def _path_of(open_: list[Value], depth: int) -> tuple[str, ...]:
     return open_[depth - 1].path if 0 < depth <= len(open_) else ()
-
-
-def _is_mapping(default: Any) -> bool:
-    return isinstance(default, dict) and bool(default)
 
 
 def _at(defaults: Any, path: tuple[str, ...]) -> Any:
