@@ -1,6 +1,7 @@
 """A scaler on loopback and a client of it over a signal that the test publishes to, and a throw-away CA."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,9 @@ class Issuer:
         fresh.write_bytes(content)
         fresh.replace(path)
 
-    def server_files(self) -> TlsFiles:
+    def server_files(self, *, ends: datetime | None = None) -> TlsFiles:
         """A fresh server certificate in tls.crt and tls.key; called again, it replaces them as a whole."""
-        issued = self.ca.issue_cert("127.0.0.1", "localhost")
+        issued = self.ca.issue_cert("127.0.0.1", "localhost", not_after=ends)
         self.put(self.folder / "tls.key", issued.private_key_pem.bytes())
         self.put(self.folder / "tls.crt", b"".join(blob.bytes() for blob in issued.cert_chain_pems))
         return TlsFiles(self.folder / "tls.crt", self.folder / "tls.key", self.folder / "ca.crt")

@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +265,17 @@ async def test_a_projected_volumes_symlink_swap_is_one_rotation(issuer: Any, tmp
         before = await certificate(server, client_files)
         swap(link, "two")
         assert await certificate(server, client_files) != before
+
+
+async def test_the_end_of_the_certificate_is_that_of_the_file_without_a_handshake(issuer: Any) -> None:
+    first, second = datetime(2030, 1, 2, tzinfo=UTC), datetime(2031, 1, 2, tzinfo=UTC)
+    async with serving(issuer.server_files(ends=first)) as server:
+        assert server.certificate_expires() == first
+        issuer.server_files(ends=second)
+        assert server.certificate_expires() == second
+        issuer.put(issuer.folder / "tls.crt", b"half written")
+        assert server.certificate_expires() is None
+
+
+async def test_without_tls_no_certificate_ends(server: ScalerServer) -> None:
+    assert server.certificate_expires() is None

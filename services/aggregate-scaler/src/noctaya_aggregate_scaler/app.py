@@ -64,6 +64,7 @@ class AggregateScaler:
             on_streams=metrics.stream_count,
             on_tls_reload=metrics.tls_reload,
         )
+        metrics.certificate_expires = self.grpc.certificate_expires
         self.reports = ReportHandler(self.aggregate, self._authenticator, metrics)
         api = build_api(
             version=version(SERVICE),

@@ -5,7 +5,8 @@ lookup of labels under a lock.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -23,6 +24,8 @@ class ScalerMetrics:
         self.tls_reloads: Counter[str] = Counter()
         self.clamped = 0
         self.streams = 0
+        self.certificate_expires: Callable[[], datetime | None] = lambda: None
+        """End of validity of the certificate shown to KEDA, asked for at each scrape."""
 
     def stream_count(self, count: int) -> None:
         """Open StreamIsActive calls from now on."""
@@ -51,6 +54,14 @@ class ScalerCollector:
             0 if aggregate.known else 1,
         )
         yield _gauge("noctaya_gateway_scaler_streams", "Open StreamIsActive calls.", metrics.streams)
+        if (ends := metrics.certificate_expires()) is not None:
+            expiry = GaugeMetricFamily(
+                "noctaya_gateway_scaler_certificate_expiry_timestamp_seconds",
+                "End of validity of the certificate shown to KEDA.",
+                labels=["side"],
+            )
+            expiry.add_metric(["server"], ends.timestamp())
+            yield expiry
         yield _counter("noctaya_scaler_expired_members", "Members that fell silent.", aggregate.expired)
         yield _counter("noctaya_scaler_clamped_reports", "Reports above the member bound.", metrics.clamped)
         for name, label, text, counts in (

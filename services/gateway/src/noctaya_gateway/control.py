@@ -181,12 +181,24 @@ def _build_channel(
     return scaler, None
 
 
+def certificate_expiry(scaler: ScalerServer | None) -> dict[str, float]:
+    """Seconds since 1970 at which the scaler's certificate ends; empty without one."""
+    ends = scaler.certificate_expires() if scaler is not None else None
+    return {"server": ends.timestamp()} if ends is not None else {}
+
+
 def _export(gate: Gate, delivery: Delivery, scaler: ScalerServer | None) -> None:
     metrics, demand, balancer = gate.metrics, gate.demand, gate.balancer
     metrics.gauge("pending", "Admitted requests, held or in flight.", lambda: demand.pending)
     metrics.gauge("demand", "Effective demand, what KEDA sees.", lambda: demand.effective)
     metrics.gauge("held", "Requests waiting in line for a backend.", lambda: len(gate.line))
     metrics.gauge("scaler_streams", "Open KEDA streams.", lambda: 0 if scaler is None else scaler.streams)
+    metrics.labelled_gauge(
+        "scaler_certificate_expiry_timestamp_seconds",
+        "End of validity of the certificate shown to KEDA.",
+        "side",
+        lambda: certificate_expiry(scaler),
+    )
     metrics.gauge(
         "undelivered_demand_seconds",
         "Seconds there has been demand that the scaler was not told of; 0 when delivered.",

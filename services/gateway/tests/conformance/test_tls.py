@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime
 from pathlib import Path
 
 import grpc
@@ -65,7 +66,9 @@ async def test_https_backend_that_cannot_be_verified_is_never_ready(
 @ONE_ENGINE
 async def test_scaler_behind_mutual_tls_refuses_plaintext_and_strangers(start: Start, tmp_path: Path) -> None:
     authority, stranger = trustme.CA(), trustme.CA()
-    server, client = authority.issue_cert("localhost"), authority.issue_cert("keda.test")
+    ends = datetime(2035, 6, 1, tzinfo=UTC)
+    server = authority.issue_cert("localhost", not_after=ends)
+    client = authority.issue_cert("keda.test")
     server.cert_chain_pems[0].write_to_path(tmp_path / "tls.crt")
     server.private_key_pem.write_to_path(tmp_path / "tls.key")
     authority.cert_pem.write_to_path(tmp_path / "ca.crt")
@@ -86,6 +89,9 @@ async def test_scaler_behind_mutual_tls_refuses_plaintext_and_strangers(start: S
         assert await keda.demand() == 0
         keda.watch()
         await keda.said(False)
+    metrics = await rig.gateway.metrics()
+    expiry = "noctaya_gateway_scaler_certificate_expiry_timestamp_seconds"
+    assert [value for (name, _), value in metrics.items() if name == expiry] == [ends.timestamp()]
     for bad in (None, credentials(stranger.issue_cert("keda.test"))):
         async with Keda(rig.gateway.scaler_port, credentials=bad) as refused:
             refused.watch()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import datetime
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -54,8 +55,7 @@ class ScalerServer:
         keepalive: float = 10.0,
     ) -> None:
         self._host, self._wanted_port = parse_listen(listen)
-        self._tls = tls
-        self._on_tls_reload = on_tls_reload
+        self._reloader = TlsReloader(tls, on_reload=on_tls_reload) if tls is not None else None
         self._keepalive = keepalive
         self._on_streams = on_streams
         self._no_streams = asyncio.Event()
@@ -78,11 +78,7 @@ class ScalerServer:
             OSError: the address can't be bound.
             TlsUnusable: the TLS files can't be used.
         """
-        credentials = (
-            TlsReloader(self._tls, on_reload=self._on_tls_reload).credentials()
-            if self._tls is not None
-            else None
-        )
+        credentials = self._reloader.credentials() if self._reloader is not None else None
         server = grpc.aio.server(options=self._options(), maximum_concurrent_rpcs=_MAX_CALLS)
         add_ExternalScalerServicer_to_server(self._servicer, server)  # type: ignore[no-untyped-call]
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -109,6 +105,10 @@ class ScalerServer:
     def streams(self) -> int:
         """Open StreamIsActive calls."""
         return self._servicer.streams
+
+    def certificate_expires(self) -> datetime | None:
+        """End of validity of the certificate in the TLS files; None with plaintext or when it can't be read."""
+        return self._reloader.expires() if self._reloader is not None else None
 
     async def stop(self, grace: float) -> None:
         """End every StreamIsActive with status OK, then the server; takes at most about `grace` seconds.

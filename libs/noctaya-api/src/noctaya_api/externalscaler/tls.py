@@ -12,11 +12,13 @@ import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import grpc
 
 from noctaya_api import names
+from noctaya_api.externalscaler.certificate import MalformedCertificate, not_after
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +72,16 @@ class TlsReloader:
         self._lock = threading.Lock()
         self._seen: _Identity | None = None
         self._refused: str | None = None
+
+    def expires(self) -> datetime | None:
+        """End of validity of the server's certificate as the file has it; None while that can't be read.
+
+        The file and not the last handshake: KEDA may keep one connection for weeks after a rotation.
+        """
+        try:
+            return not_after(self._files.cert.read_bytes())
+        except (OSError, MalformedCertificate):
+            return None
 
     def credentials(self) -> grpc.ServerCredentials:
         """Credentials that ask for a verified client certificate and follow the files from now on.
