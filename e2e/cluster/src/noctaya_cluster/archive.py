@@ -1,4 +1,4 @@
-"""Images of one static program on an empty root, written without Docker: for `ctr images import` and `docker load`.
+"""Images of one static program on an empty root, written without Docker, as `docker save` would.
 
 The same program gives the same bytes, so an image's identity is its content.
 """

@@ -34,7 +34,7 @@ def choose_provider(
     run: Run = run_command,
     environment: Mapping[str, str] = os.environ,
 ) -> Cluster:
-    """The provider called `name`, else the one that NOCTAYA_E2E_CLUSTER names, else kind or host by what is here.
+    """The provider called `name`, else what NOCTAYA_E2E_CLUSTER names, else kind or host by what is here.
 
     Args:
         name: `kind`, `host` or `existing`.

@@ -1,4 +1,4 @@
-"""Other people's programs, run to their end: the one place where `kubectl`, `kind`, `docker`, `helm` are started."""
+"""Other people's programs, run to their end: `kubectl`, `kind`, `docker`, `helm` are started here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provider `existing`: a cluster that somebody else made. Nothing is installed there, what is missing is named."""
+"""Provider `existing`: a cluster that somebody else made. Nothing is installed, what is missing is named."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ class ExistingCluster(Cluster):
     def _copy_kubeconfig(self) -> None:
         if not self._confirmed:
             raise ClusterError(
-                f"provider existing makes namespaces and installs charts in the cluster of your kubeconfig; say {FLAG} "
-                "if that is what you want"
+                "provider existing makes namespaces and installs charts in the cluster of your kubeconfig; "
+                f"say {FLAG} if that is what you want"
             )
         argv = [str(self._program), "config", "view", "--minify", "--flatten", "--raw"]
         done = self._run(argv)

@@ -34,8 +34,8 @@ METRICS_API: Final = "v1beta1.external.metrics.k8s.io"
 def objects(manifests: str) -> list[Object]:
     """The objects of `kubectl kustomize config/default`, ready to be applied.
 
-    Images are those of the release instead of `main` and are not pulled when they are there. Readiness is asked for
-    from the first second on: waiting 20 s for something that takes two helps nobody here.
+    Images are those of the release instead of `main` and are not pulled when they are there. Readiness is
+    asked for from the first second on: waiting 20 s for something that takes two helps nobody here.
     """
     return [_prepared(each) for each in yaml.safe_load_all(manifests) if each]
 

@@ -23,7 +23,6 @@ from .kubectl import Kubectl
 from .provider import Cluster, Report
 
 CLUSTER: Final = "noctaya"
-CHART: Final = "2.20.1"
 CHARTS: Final = "https://kedacore.github.io/charts"
 NODE_IMAGE: Final = "NOCTAYA_KIND_NODE_IMAGE"
 """Environment variable: another node image than the one that belongs to the installed kind."""
@@ -77,7 +76,7 @@ class KindCluster(Cluster):
         return Kubectl(self._kubectl, self.kubeconfig, run=self._run)
 
     def start(self) -> None:
-        """Bring it up; one that is up and answers gets what it lacks, one that does not answer is made anew."""
+        """Bring it up; one that answers gets what it lacks, one that does not answer is made anew."""
         if CLUSTER in self._clusters():
             self._kind("export", "kubeconfig", f"--kubeconfig={self.kubeconfig}")
             if self.kubectl.attempt("get", "--raw", "/readyz", timeout=15.0).returncode == 0:
@@ -139,9 +138,9 @@ class KindCluster(Cluster):
         )
 
     def _complete(self) -> None:
-        self._report(f"kind: KEDA's chart {CHART}")
+        self._report(f"kind: KEDA's chart {keda.VERSION}")
         argv = [self._helm, f"--kubeconfig={self.kubeconfig}", "upgrade", "--install", "keda", "keda"]
-        argv += [f"--repo={CHARTS}", f"--version={CHART}", f"--namespace={keda.NAMESPACE}"]
+        argv += [f"--repo={CHARTS}", f"--version={keda.VERSION}", f"--namespace={keda.NAMESPACE}"]
         must(self._run, [*argv, "--create-namespace", "--wait", "--timeout=5m"], timeout=SECONDS)
         self.kubectl.apply(shared_storage())
         give_accelerators(self.kubectl, self.nodes)
@@ -162,18 +161,12 @@ class KindCluster(Cluster):
 def kind_config(shared: Path) -> dict[str, Any]:
     """One control plane, two workers, the autoscaler and kubelet as quick as those of provider host."""
     mounts = [{"hostPath": str(shared), "containerPath": SHARED_PATH}]
+    # Without an apiVersion kind fits a patch to the kubeadm of its node image.
     manager = {
         "kind": "ClusterConfiguration",
-        "controllerManager": {
-            "extraArgs": [{"name": "horizontal-pod-autoscaler-sync-period", "value": "5s"}]
-        },
-        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "controllerManager": {"extraArgs": {"horizontal-pod-autoscaler-sync-period": "5s"}},
     }
-    kubelet = {
-        "kind": "KubeletConfiguration",
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "syncFrequency": "10s",
-    }
+    kubelet = {"kind": "KubeletConfiguration", "syncFrequency": "10s"}
     return {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",
@@ -186,7 +179,7 @@ def kind_config(shared: Path) -> dict[str, Any]:
 
 
 def shared_storage() -> list[dict[str, Any]]:
-    """A class that both workers can mount, with its volumes: kind's own provisioner knows single nodes only."""
+    """A class that both workers can mount, with its volumes: kind's own provisioner knows one node only."""
     storage = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

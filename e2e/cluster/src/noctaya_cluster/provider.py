@@ -15,7 +15,7 @@ Report = Callable[[str], None]
 
 
 class Cluster(ABC):
-    """A Kubernetes cluster with KEDA in namespace `keda`, two schedulable nodes and a default StorageClass."""
+    """A Kubernetes cluster: KEDA in namespace `keda`, two schedulable nodes, a default StorageClass."""
 
     name: str
     """Of the provider: `host`, `kind` or `existing`."""
@@ -61,12 +61,12 @@ class Cluster(ABC):
 
         Args:
             folder: made when it is not there.
-            namespaces: besides KEDA's and the system's; none for all. What can't be had is named in `failures.txt`.
+            namespaces: besides KEDA's and the system's; none for all. `failures.txt` names what can't be had.
         """
         collect(self.kubectl, folder, namespaces=namespaces)
 
     def components(self) -> tuple[str, ...]:
-        """Names of the control plane's processes that can be stopped and started; none where that is not ours."""
+        """Names of the processes that can be stopped and started; none where that is not ours to do."""
         return ()
 
     def stop_component(self, name: str) -> None:

@@ -51,7 +51,7 @@ def _storage_classes() -> list[Object]:
 
 
 def _storage_class(name: str, *, default: bool, mode: str) -> Object:
-    """`node`: the volume is where its first pod is. `shared`: both nodes are one machine, so all can mount it."""
+    """`node`: the volume is where its first pod is. `shared`: the nodes are one machine."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -47,7 +47,7 @@ class Bringup:
         """From nothing. What can go side by side does: two nodes take images while the API server starts.
 
         Raises:
-            ClusterError: the machine lacks something, or a part did not start; the message has its last words.
+            ClusterError: the machine lacks something, or a part did not start: its last words.
             BuildError: a program could not be built.
         """
         programs = ensure(*PROGRAMS, report=self._report)
@@ -87,7 +87,7 @@ class Bringup:
     def mend(self, parts: Parts) -> list[str]:
         """Make an existing cluster well without losing what is in it; what is still wrong afterwards.
 
-        Dead processes are started again; DNS and KEDA are applied again when they do not come back by themselves.
+        Dead processes are started again; DNS and KEDA are applied again when they don't come back alone.
         """
         if not parts.held() or not self._layout.kubeconfig.exists():
             return ["it was never complete, or its machines are gone"]

@@ -1,8 +1,8 @@
 """Removing a host cluster: from whatever state it is in, and nothing but it.
 
-What is removed is found by names that follow from the state folder, not by what some command remembered: processes by
-their cgroup, the link by its name, files by the folder. Mounts, bridges, rules and pods' networks are in namespaces
-that end with the processes.
+What is removed is found by names that follow from the state folder, not by what some command remembered:
+processes by their cgroup, the link by its name, files by the folder. Mounts, bridges, rules and pods'
+networks are in namespaces that end with the processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The control machine: etcd, the API server, controllers and scheduler. Command lines only, nothing is started here."""
+"""The control machine: etcd, the API server, controllers and scheduler, as command lines."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""The inside of a machine of the cluster: a script that makes its namespaces, or joins them and becomes a program.
+"""The inside of a machine of the cluster: makes its namespaces, or joins them and becomes a program.
 
     enter.py hold PLAN                          make the namespaces, say `ready` on stdout, stay
     enter.py exec PLAN PID COMMAND [ARGUMENT]   join those of PID, become COMMAND
 
-PLAN is a JSON object: `hostname`, `cgroups` (folders to join, one a hierarchy), `leaf` (where to live below each),
-`mounts` ([source, target, filesystem, options]), `state` (a folder that stays what it is under all of them).
+PLAN is a JSON object: `hostname`, `cgroups` (folders to join, one a hierarchy), `leaf` (where to live below
+each), `mounts` ([source, target, filesystem, options]), `state` (a folder that stays what it is).
 
 A process is in its cgroup before it does anything else, and the cgroup is how `down` finds it: a process that
-comes too late finds no cgroup and ends. Python has setns and unshare since 3.12 only, hence ctypes. It is a script
-with nothing imported but the standard library, because it is run some hundred times.
+comes too late finds no cgroup and ends. Python has setns and unshare since 3.12 only, hence ctypes. It is a
+script that imports little, because it is run a hundred times.
 """
 
 import ctypes
@@ -34,6 +34,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 def main() -> None:
     """Do what the command line says."""
     mode, plan = sys.argv[1], json.loads(sys.argv[2])
+    os.chdir("/")
     if mode == "hold":
         hold(plan)
     else:

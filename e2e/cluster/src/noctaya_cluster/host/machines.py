@@ -1,7 +1,7 @@
-"""A machine of the cluster: namespaces and a cgroup of its own on this machine, like a node of kind without Docker.
+"""A machine of the cluster: namespaces and a cgroup of this machine, like a node of kind without Docker.
 
-Its network, mounts, hostname and cgroup tree are private; what it leaves there goes with its last process. A machine
-is held by one process (`enter.py hold`); every other process joins it.
+Its network, mounts, hostname and cgroup tree are private; what it leaves there goes with its last process. A
+machine is held by one process (`enter.py hold`); every other process joins it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,12 @@ class Process:
     def running(self) -> bool:
         """Whether this very process lives; a zombie does not."""
         found = _stat(self.pid)
-        return found is not None and found[1] == self.started and found[0] != "Z"
+        if found is None or found[1] != self.started:
+            return False
+        if found[0] == "Z":
+            _reap(self.pid)
+            return False
+        return True
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal if it lives."""
@@ -60,7 +65,7 @@ class Machine:
         cgroup: of the cluster; it gets one below.
         private: folders that are its own: path in the machine to a folder of ours, to MEMORY, or to OVER for
             one that begins as this machine's.
-        files: single files that say something else in the machine: path to content; left out where there is none.
+        files: single files that say something else in the machine: path to content; not where there is none.
     """
 
     def __init__(
@@ -91,38 +96,22 @@ class Machine:
         self._cgroup.below(LEAF).create()
         argv = [*_enter("hold"), self._plan()]
         log = self._layout.logs / f"{self.name}.log"
-        with log.open("ab") as errors:
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment(),
-                cwd="/",
-                start_new_session=True,
-            )
-        self._record(HOLDER, process.pid, argv)
-        assert process.stdout is not None
-        with process.stdout as said:
+        listen, speak = os.pipe()
+        with log.open("ab") as errors, os.fdopen(listen, "rb") as said:
+            pid = _launch(argv, output=speak, errors=errors.fileno())
+            os.close(speak)
+            self._record(HOLDER, pid, argv)
             readable, _, _ = select.select([said], [], [], START_SECONDS)
             if not readable or said.readline() != b"ready\n":
-                process.kill()
+                self.kill(HOLDER)
                 raise ClusterError(f"machine {self.name} did not start: {last_words(log)}")
 
     def spawn(self, name: str, argv: Sequence[str | Path]) -> Process:
         """Start a process that stays, its output in logs/<machine>.<name>.log."""
         command = [str(word) for word in argv]
         with self.log(name).open("ab") as output:
-            process = subprocess.Popen(
-                self.enter(command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment(),
-                cwd="/",
-                start_new_session=True,
-            )
-        return self._record(name, process.pid, command)
+            pid = _launch(self.enter(command), output=output.fileno(), errors=output.fileno())
+        return self._record(name, pid, command)
 
     def respawn(self, name: str) -> Process:
         """Start a process again as it was started before."""
@@ -248,8 +237,26 @@ def last_words(log: Path, lines: int = 8) -> str:
         return ""
 
 
+def _launch(argv: Sequence[str], *, output: int, errors: int) -> int:
+    """Start a process that is not tied to us; its pid. subprocess would warn of leaving it alone."""
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, output, 1),
+        (os.POSIX_SPAWN_DUP2, errors, 2),
+    ]
+    return os.posix_spawn(argv[0], list(argv), environment(), file_actions=files, setsid=True)
+
+
 def _enter(mode: str) -> list[str]:
     return [sys.executable, "-I", "-S", str(ENTER), mode]
+
+
+def _reap(pid: int) -> None:
+    """Take leave of a process that has ended, if it was started by us."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:  # by another command
+        return
 
 
 def _stat(pid: int) -> tuple[str, str] | None:

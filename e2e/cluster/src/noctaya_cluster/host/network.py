@@ -1,11 +1,11 @@
-"""Links and routes: each machine of the cluster has a link to a bridge inside the control machine, and so have we.
+"""Links and routes: each machine of the cluster has a link to a bridge in the control machine, as have we.
 
     this machine ── noctaya-<key> ─┐
                       node-1 eth0 ─┼─ bridge `machines` in the control machine (API server)
                       node-2 eth0 ─┘
 
-Each node has a bridge of pods behind it, made by the CNI plugin. Of this machine one link and its routes are used and
-nothing else: no bridge, no iptables rule, no sysctl. So a Docker that drops forwarded packets does not matter.
+Each node has a bridge of pods behind it, made by the CNI plugin. This machine has one link and its routes and
+nothing else: no bridge, no iptables rule, no sysctl. A Docker that drops forwarded packets does not matter.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NODE_SYSCTLS: Final = {
 
 
 def link_commands(link: str, control: int, nodes: Iterable[int]) -> list[str]:
-    """For `ip -batch` outside: make the pairs and hand their ends out to the processes that hold the machines."""
+    """For `ip -batch` outside: make the pairs, their ends with the processes that hold the machines."""
     commands = [f"link add {link} type veth peer name outside netns {control}"]
     for number, pid in enumerate(nodes, start=1):
         # Both ends are made in place: never a moment with a link of a common name on this machine.

@@ -1,4 +1,4 @@
-"""A node: containerd, kubelet, kube-proxy and kube-router (for NetworkPolicies). Configuration and command lines only.
+"""A node: containerd, kubelet, kube-proxy and kube-router, as configuration and command lines.
 
 The paths are the usual ones, since a node has a file tree of its own where they matter; only what is big, and
 what must outlive a process, is in the node's folder.
@@ -33,7 +33,7 @@ KERNEL_SETTINGS: Final = {
     "/proc/sys/kernel/keys/root_maxkeys": "1000000\n",
     "/proc/sys/kernel/keys/root_maxbytes": "25000000\n",
 }
-"""What kubelet wants the kernel to be like. It finds files that say so, and the machine's kernel stays as it is."""
+"""What kubelet wants the kernel to be like. It finds files that say so; the kernel stays as it is."""
 
 
 @dataclass(frozen=True)

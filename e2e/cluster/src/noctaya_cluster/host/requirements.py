@@ -77,7 +77,7 @@ def missing_rights() -> list[str]:
 
 
 def check(layout: Layout, *, report: Report = print) -> None:
-    """Install Debian's packages where they are missing, try the kernel. Raises ClusterError with all that is missing."""
+    """Install Debian's packages where missing, try the kernel. Raises ClusterError with all it lacks."""
     try:
         ensure_packages(*PACKAGES, report=report)
     except PackagesMissing as error:
@@ -111,7 +111,7 @@ def missing_controllers(cgroups: str, unified: Path) -> list[str]:
 
 
 def snapshotter(state: Path) -> str:
-    """`overlayfs` where the disk below the state folder can be the upper layer, else `native`, which copies."""
+    """`overlayfs` where the disk of the state folder can be the upper layer, else `native`, which copies."""
     with tempfile.TemporaryDirectory(dir=state, prefix=".overlay-") as folder:
         names = ("lower", "upper", "work", "merged")
         lower, upper, work, merged = (Path(folder) / name for name in names)

@@ -1,4 +1,4 @@
-"""Who talks to the API server: the administrator and the parts of the cluster, each with a token of its own."""
+"""Who talks to the API server: the administrator and the parts of the cluster, each with its token."""
 
 from __future__ import annotations
 
