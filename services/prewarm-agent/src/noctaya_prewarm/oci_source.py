@@ -25,3 +25,19 @@ def registry_of(model: ModelSource) -> tuple[str, str]:
     registry, _, rest = model.reference.partition("/")
     repository = rest.partition("@")[0].partition(":")[0]
     return registry, repository
+
+
+def same_source(one: str, other: str) -> bool:
+    """Whether two URIs name the same content: they are equal, or both pin the same OCI digest."""
+    if one == other:
+        return True
+    digests = [_digest_of(uri) for uri in (one, other)]
+    return digests[0] == digests[1] != ""
+
+
+def _digest_of(uri: str) -> str:
+    try:
+        model = parse_model_source(uri)
+    except ModelSourceError:
+        return ""
+    return model.digest

@@ -42,22 +42,40 @@ def safe_path(text: str, *, what: str = "path") -> PurePosixPath:
     return PurePosixPath(text)
 
 
+class PathSet:
+    """Paths that are to exist side by side, collected one after another."""
+
+    def __init__(self) -> None:
+        self._files: set[PurePosixPath] = set()
+        self._folders: set[PurePosixPath] = {PurePosixPath()}
+
+    def add_file(self, path: PurePosixPath) -> None:
+        """There is a file here. Raises Refused when there was one already, or a directory."""
+        if path in self._files:
+            raise Refused(f"the file {shown(str(path))} appears twice")
+        if path in self._folders:
+            raise Refused(f"{shown(str(path))} is a file and a directory at once")
+        self.add_folder(path.parent)
+        self._files.add(path)
+
+    def add_folder(self, path: PurePosixPath) -> None:
+        """There is a directory here, once or several times. Raises Refused when a file is, or on the way."""
+        while path not in self._folders:
+            if path in self._files:
+                raise Refused(f"{shown(str(path))} is a file and a directory at once")
+            self._folders.add(path)
+            path = path.parent
+
+
 def unique_paths(paths: Iterable[PurePosixPath]) -> None:
-    """Check that the paths can exist side by side.
+    """Check that the files can exist side by side.
 
     Raises:
         Refused: one appears twice, or is a file and a directory at once.
     """
-    files = set()
-    folders: set[PurePosixPath] = set()
+    together = PathSet()
     for path in paths:
-        if path in files:
-            raise Refused(f"the file {shown(str(path))} appears twice")
-        files.add(path)
-        folders.update(path.parents)
-    both = files & folders
-    if both:
-        raise Refused(f"{shown(str(min(both)))} is a file and a directory at once")
+        together.add_file(path)
 
 
 def shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Pull secrets (M5): every plain form works, all else is an error that names the entry and tells no secret."""
+"""Pull secrets (M5): every plain form works, the rest is an error that names the entry and no secret."""
 
 import base64
 import json
