@@ -34,7 +34,9 @@ def test_links_are_made_with_their_ends_in_place() -> None:
 
     assert commands[0] == "link add noctaya-abc type veth peer name outside netns 100"
     # No moment with an `eth0` or `to-node-1` of ours on this machine, which may have its own.
-    assert all("netns 100" in line and f"netns {pid}" in line for line, pid in zip(commands[1:], (201, 202)))
+    for line, pid in zip(commands[1:], (201, 202), strict=True):
+        assert "netns 100" in line
+        assert f"netns {pid}" in line
 
 
 def test_every_port_is_on_the_bridge_of_the_control_machine() -> None:

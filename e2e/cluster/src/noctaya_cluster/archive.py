@@ -54,7 +54,8 @@ def write_image(image: StaticImage, target: Path) -> None:
         manifest = [{"Config": config_name, "RepoTags": [image.reference], "Layers": [f"{digest}.tar"]}]
         with tarfile.open(partial, "w") as archive:
             _add_bytes(archive, config_name, config)
-            archive.addfile(_entry(f"{digest}.tar", size=layer.stat().st_size), layer.open("rb"))
+            with layer.open("rb") as content:
+                archive.addfile(_entry(f"{digest}.tar", size=layer.stat().st_size), content)
             _add_bytes(archive, "manifest.json", json.dumps(manifest).encode())
         partial.replace(target)
     finally:

@@ -2,8 +2,8 @@
 
 A claim of one of our storage classes gets a volume once a pod that uses it has a node. Class parameter
 `mode`: `node` is a folder for that node alone, ReadWriteOnce; `shared` is one for both, any access mode. A
-larger request makes the volume larger, which costs a folder nothing. A volume whose claim is gone goes with its
-folder.
+larger request makes the volume larger, which costs a folder nothing. A volume whose claim is gone goes with
+its folder.
 """
 
 from __future__ import annotations
