@@ -15,7 +15,7 @@ from noctaya_prewarm.listing import RemoteFile
 from noctaya_prewarm.run import Run
 from noctaya_prewarm.tree import Tree
 
-_JOURNAL_EVERY = 8 * 2**20
+_JOURNAL_EVERY = 2 * 2**20
 _BLOCK = 2**20
 
 

@@ -1,0 +1,42 @@
+"""One hub with one repository, and an environment that no test shares with this machine."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from noctaya_model_hub import Hub, Served
+
+from .kit import FILES, REPOSITORY, hub_beside
+
+# looptime's plugin asks for the current loop before every test; on Python 3.11 that makes one for good.
+asyncio.set_event_loop(None)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name.startswith(("HF_", "AWS_", "MODELSCOPE_", "NOCTAYA_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "no-home"))
+
+
+@pytest.fixture
+def hub() -> Hub:
+    made = Hub()
+    made.create(REPOSITORY, FILES)
+    return made
+
+
+@pytest.fixture
+def served(hub: Hub) -> Iterator[Served]:
+    with hub_beside(hub) as running:
+        yield running
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    return folder / "the-model"
