@@ -1,0 +1,1 @@
+"""Dashboards as data, and what tests them."""
