@@ -26,6 +26,7 @@ from .setup import PROGRAMS, finish_nodes, install, keda_objects
 from .users import MANAGER, PROVISIONER, PROXY, ROUTER, SCHEDULER, write_credentials
 
 CONTAINERD_SECONDS: Final = 60.0
+ORDER: Final = (control.ETCD, control.API_SERVER, CONTAINERD)
 PASSING_SECONDS: Final = 20.0
 """Time for a cluster to become well by itself, for something that restarts."""
 
@@ -91,10 +92,10 @@ class Bringup:
         """
         if not parts.held() or not self._layout.kubeconfig.exists():
             return ["it was never complete, or its machines are gone"]
-        for machine, name in parts.dead():
-            self._say(f"{machine.name}: {name} is started again")
-            machine.respawn(name)
         probe = Probe(self._layout, parts.record.addresses)
+        for machine, name in sorted(parts.dead(), key=lambda dead: _rank(dead[1])):
+            self._say(f"{machine.name}: {name} is started again")
+            self.restart(parts, machine, name)
         faults = probe.faults_after(PASSING_SECONDS)
         if faults and probe.api_answers():
             self._say(f"applying DNS and KEDA again ({'; '.join(faults)})")
@@ -102,6 +103,15 @@ class Bringup:
             install(kubectl, parts.record.addresses, keda_objects(Path(kubectl.prefix[0])))
             faults = probe.faults_after(4 * PASSING_SECONDS)
         return faults or last_words_of(parts.dead())
+
+    def restart(self, parts: Parts, machine: Machine, name: str) -> None:
+        """Start a process of the cluster again unless it runs; what others need answers on return."""
+        if not machine.process(name).running:
+            machine.respawn(name)
+        if name == CONTAINERD:  # kubelet ends when it starts before
+            _await_containerd(machine)
+        elif name in {control.ETCD, control.API_SERVER} and not _is_dead(parts.control, control.API_SERVER):
+            Probe(self._layout, parts.record.addresses).await_api()
 
     def _say(self, line: str) -> None:
         self._report(f"{time.monotonic() - self._began:5.1f} s  {line}")
@@ -149,9 +159,22 @@ class Bringup:
     ) -> None:
         node.write(snapshotter)
         machine.spawn(CONTAINERD, node.containerd())
-        wait_until(
-            lambda: machine.answers(["ctr", "version"]),
-            within=CONTAINERD_SECONDS,
-            what=lambda: f"{machine.name}: containerd does not answer: {last_words(machine.log(CONTAINERD))}",
-        )
+        _await_containerd(machine)
         load([machine], archives.result(), snapshotter=snapshotter)
+
+
+def _await_containerd(machine: Machine) -> None:
+    wait_until(
+        lambda: machine.answers(["ctr", "version"]),
+        within=CONTAINERD_SECONDS,
+        what=lambda: f"{machine.name}: containerd does not answer: {last_words(machine.log(CONTAINERD))}",
+    )
+
+
+def _is_dead(machine: Machine, name: str) -> bool:
+    return not machine.process(name).running
+
+
+def _rank(name: str) -> int:
+    """Which processes others need."""
+    return ORDER.index(name) if name in ORDER else len(ORDER)

@@ -128,12 +128,10 @@ class HostCluster(Cluster):
         machine.kill(program)
 
     def start_component(self, name: str) -> None:
-        """Start it again with the same arguments unless it runs; the API server answers on return."""
-        machine, program = Parts.of(self._layout).component(name)
-        if not machine.process(program).running:
-            machine.respawn(program)
-        if program in {control.API_SERVER, control.ETCD}:
-            self._probe().await_api()
+        """Start it again as it was unless it runs; etcd, API server and containerd answer on return."""
+        parts = Parts.of(self._layout)
+        machine, program = parts.component(name)
+        Bringup(self._layout, report=self._report).restart(parts, machine, program)
 
     @contextmanager
     def pause_api_server(self) -> Iterator[None]:

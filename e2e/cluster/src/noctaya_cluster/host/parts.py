@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..errors import ClusterError
 from .cgroups import Cgroup
 from .layout import CONTROL, NODES, Layout
 from .machines import HOLDER, MEMORY, Machine, last_words
 from .node import KERNEL_SETTINGS, Node
 from .record import Record
+
+LINE: Final = 200
+"""Of a last word; the whole is in the log."""
 
 
 class Parts:
@@ -68,5 +73,6 @@ class Parts:
 def last_words_of(dead: list[tuple[Machine, str]]) -> list[str]:
     """A line for each process that does not run."""
     return [
-        f"{machine.name}: {name} does not run: {last_words(machine.log(name), 1)}" for machine, name in dead
+        f"{machine.name}: {name} does not run: {last_words(machine.log(name), 1)[:LINE]}"
+        for machine, name in dead
     ]
