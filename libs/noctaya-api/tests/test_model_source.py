@@ -239,6 +239,25 @@ def test_the_endpoint_of_an_artifact_is_its_registry_without_tls() -> None:
             parse_model_source(uri, endpoint=other)
 
 
+@pytest.mark.parametrize(
+    ("uri", "canonical"),
+    [
+        ("HuggingFace://org/name@v1", "hf://org/name@v1"),
+        ("hf://org/name", "hf://org/name"),
+        ("MODELSCOPE://org/name", "modelscope://org/name"),
+        ("S3://bucket/", "s3://bucket"),
+        ("s3://bucket/a/b/", "s3://bucket/a/b"),
+        ("PVC://claim/", "pvc://claim"),
+        ("pvc://claim/a", "pvc://claim/a"),
+        (f"OCI://r/a@sha256:{DIGEST}", f"oci://r/a@sha256:{DIGEST}"),
+    ],
+)
+def test_every_spelling_has_one_canonical_one(uri: str, canonical: str) -> None:
+    source = parse_model_source(uri)
+    assert source.canonical_uri == canonical
+    assert parse_model_source(canonical) == replace(source, uri=canonical)
+
+
 def keyed(uri: str, endpoint: str = "", **files: tuple[str, ...]) -> str:
     return cache_dir(parse_model_source(uri, endpoint=endpoint), FileFilter(**files))
 

@@ -16,7 +16,7 @@ from fake_apiserver import FakeApiServer, Recorded
 from noctaya_operator import kinds
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.kinds import INFERENCE_RUNTIMES, LLM_SERVICES, SCALED_OBJECTS
-from noctaya_operator.kube.objects import Object
+from noctaya_operator.kube.objects import Object, owner_reference
 from noctaya_operator.kube.resources import (
     DEPLOYMENTS,
     ENDPOINT_SLICES,
@@ -26,6 +26,7 @@ from noctaya_operator.kube.resources import (
     Resource,
 )
 from noctaya_operator.operator import Operator
+from noctaya_operator.progress_poller import Unanswered
 from prometheus_client import CollectorRegistry
 from samples import IMAGES, merged, raw_service
 
@@ -65,6 +66,9 @@ class Cluster:
             self.server.put(raw_runtime())
         self.user = self.server.direct_client()
         self.registry = CollectorRegistry()
+        self.progress: dict[str, bytes] = {}
+        """What prewarm agents answer, by their URL; who is missing does not answer."""
+        self.asked: list[str] = []
         self._gateways = gateways
         self._namespaces = namespaces
         self._stack = AsyncExitStack()
@@ -87,6 +91,7 @@ class Cluster:
             registry=self.registry,
             namespaces=self._namespaces,
             now=self.now,
+            fetch=self._fetch,
         )
         tasks = [asyncio.create_task(operator.follow()), asyncio.create_task(operator.work())]
 
@@ -104,6 +109,13 @@ class Cluster:
         self._gateways = gateways or self._gateways
         self.start()
         await self.settle()
+
+    async def _fetch(self, url: str) -> bytes:
+        self.asked.append(url)
+        await asyncio.sleep(0.01)
+        if url not in self.progress:
+            raise Unanswered("nobody there")
+        return self.progress[url]
 
     def now(self) -> datetime:
         """Virtual wall clock."""
@@ -196,6 +208,26 @@ class Cluster:
         entry = {"type": condition, "status": "True", "message": message}
         self.server.set_status(JOBS, NAMESPACE, f"{name}-prewarm", {"conditions": [entry]})
         await self.settle()
+
+    async def prewarm_pod(
+        self, status: Object, *, name: str = "chat-prewarm-x", node: str = "node-1", service: str = "chat"
+    ) -> None:
+        """A Pod of the prewarm Job, as the kubelet reports it."""
+        owner = owner_reference(self.the(JOBS, f"{service}-prewarm"))
+        labels = {
+            "app.kubernetes.io/managed-by": "noctaya",
+            "serving.noctaya.io/llmservice": service,
+            "batch.kubernetes.io/job-name": f"{service}-prewarm",
+        }
+        made = pod(status, name=name, labels=labels, ownerReferences=[owner])
+        made["spec"]["nodeName"] = node
+        self.server.put(made)
+        await self.settle()
+
+    async def gateway_pod(self, *, name: str = "chat-gateway-x", service: str = "chat") -> None:
+        """A gateway's Pod."""
+        labels = {"app.kubernetes.io/managed-by": "noctaya", "serving.noctaya.io/gateway": service}
+        await self.pod(running(container="gateway"), name=name, labels=labels)
 
     # What can be seen
 

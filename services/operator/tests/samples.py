@@ -7,9 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
+from noctaya_operator import precedent as precedents
 from noctaya_operator.defaults import Defaults, Images
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import ServicePlan, plan_service
+from noctaya_operator.precedent import Precedent
 from noctaya_operator.render import Rendered, render_all
 
 TOKEN = "A" * 43
@@ -63,9 +65,16 @@ def plan(
     on: InferenceRuntime | None = None,
     gateways: int = 1,
     images: Images = IMAGES,
+    precedent: Precedent = precedents.NONE,
 ) -> ServicePlan:
     defaults = Defaults(images=images, gateway_replicas=gateways)
-    return plan_service(given or service(), runtimes=[on or runtime()], defaults=defaults)
+    return plan_service(
+        given or service(), runtimes=[on or runtime()], defaults=defaults, precedent=precedent
+    )
+
+
+FROM_ALPHA = Precedent(hub_cache=True)
+"""The prewarm Job that is there is the alpha's, or does as it did."""
 
 
 def rendered(planned: ServicePlan, *, hold_at_zero: bool = False) -> dict[str, Rendered]:

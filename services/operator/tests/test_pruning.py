@@ -32,7 +32,7 @@ def test_a_pod_keeps_where_and_how_it_is() -> None:
         "kind": "Pod",
         "metadata": IDENTITY,
         "spec": {"nodeName": "n", "containers": [{"name": "serving", "image": "i"}]},
-        "status": {"phase": "Running", "conditions": []},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "conditions": []},
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cluster import Cluster, running, waiting
+from cluster import NAMESPACE, PODS, Cluster, running, waiting
 from noctaya_operator.rbac import CLUSTER_SCOPED, NAMESPACED, Rule
 from samples import raw_service
 
@@ -65,6 +65,14 @@ async def test_o10_the_operator_asks_for_what_it_is_granted_and_no_more() -> Non
         cluster.server.put(service)
         await cluster.settle()
         await cluster.restart(gateways=1)
+        backend = cluster.the_deployment()
+        backend["spec"]["replicas"] = 0
+        cluster.server.put(backend)
+        cluster.server.remove(PODS, NAMESPACE, "chat-abc")
+        replacing = raw_service(cache={"replace": True, "storageClassName": "other"}, resources={"cpu": "1"})
+        replacing["metadata"] |= {"generation": 3}
+        cluster.server.put(replacing)
+        await cluster.settle()
         asked = used(cluster)
     rights = granted((*CLUSTER_SCOPED, *NAMESPACED))
     assert asked - rights == set()

@@ -28,29 +28,6 @@ async def test_o6_a_service_is_kept_at_zero_until_its_weights_are_there() -> Non
         assert cluster.status()["prewarm"] == {"state": "Complete"}
 
 
-async def test_o6_m6_progress_shows_with_bytes() -> None:
-    async with Cluster() as cluster:
-        await cluster.idle_service(**PREWARMED)
-        said = (
-            '{"bytesDone": 1610612736, "bytesTotal": 16106127360, "bytesPerSecond": 1000, "currentFile": "a"}'
-        )
-        status = running(container="prewarm", lastState={"terminated": {"message": said}})
-        labels = {
-            "app.kubernetes.io/managed-by": "noctaya",
-            "serving.noctaya.io/llmservice": "chat",
-            "batch.kubernetes.io/job-name": "chat-prewarm",
-        }
-        await cluster.pod(status, name="chat-prewarm-x", labels=labels)
-        assert cluster.status()["prewarm"] == {
-            "state": "Running",
-            "bytesDone": 1610612736,
-            "bytesTotal": 16106127360,
-            "bytesPerSecond": 1000,
-            "currentFile": "a",
-        }
-        assert "1.5 GiB of 15.0 GiB" in cluster.message("Ready")
-
-
 async def test_o6_a_failed_download_does_not_hide_a_backend_that_serves() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service()

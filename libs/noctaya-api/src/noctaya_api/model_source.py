@@ -81,6 +81,20 @@ class ModelSource:
         return self.scheme in {Scheme.HF, Scheme.MODELSCOPE}
 
     @property
+    def canonical_uri(self) -> str:
+        """The URI in the one spelling that all equal ones have, for comparing what was downloaded."""
+        match self.scheme:
+            case Scheme.S3:
+                location = f"{self.bucket}/{self.prefix}".removesuffix("/")
+            case Scheme.PVC:
+                location = f"{self.claim}/{self.subpath}".removesuffix("/")
+            case Scheme.OCI:
+                location = self.reference
+            case Scheme.HF | Scheme.MODELSCOPE:
+                location = f"{self.path}@{self.revision}" if self.revision else self.path
+        return f"{self.scheme}://{location}"
+
+    @property
     def ready_marker(self) -> str:
         """Path of the file that says an OCI artifact is completely staged; empty for other sources."""
         return f"{self.path}/{READY_MARKER}" if self.scheme is Scheme.OCI else ""

@@ -116,6 +116,14 @@ class Caches:
         """Pods or EndpointSlices of a service."""
         return self.reflectors[resource].cache.by_index(BY_SERVICE, str(key))
 
+    def growing_classes(self) -> frozenset[str]:
+        """Names of the StorageClasses whose volumes can grow, as far as that can be read."""
+        return frozenset(
+            str(metadata_of(each).get("name"))
+            for each in self.reflectors[STORAGE_CLASSES].cache
+            if each.get("allowVolumeExpansion") is True
+        )
+
     def storage_classes(self) -> dict[str, bool] | None:
         """Names of the StorageClasses and whether each is the default; None when they can't be read."""
         reflector = self.reflectors[STORAGE_CLASSES]

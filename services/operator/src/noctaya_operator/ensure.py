@@ -62,11 +62,18 @@ class Ensurer:
         self._settled: dict[ObjectRef, tuple[str, str]] = {}
 
     async def ensure(
-        self, plan: ServicePlan, rendered: Rendered, owner: Object, *, live: Object | None
+        self,
+        plan: ServicePlan,
+        rendered: Rendered,
+        owner: Object,
+        *,
+        live: Object | None,
+        growing: frozenset[str] = frozenset(),
     ) -> Object:
         """Create, change or adopt one object; returns it as it is now.
 
-        `live` is the object as it was found in this pass, None when there is none.
+        `live` is the object as it was found in this pass, None when there is none; `growing` are the
+        StorageClasses whose volumes can grow.
 
         Raises:
             PlanError: it is somebody else's, can't be changed, or is going away.
@@ -74,7 +81,7 @@ class Ensurer:
         """
         try:
             if rendered.mode is WriteMode.CREATE_ONCE:
-                return await self._once(plan, rendered, owner, live)
+                return await self._once(plan, rendered, owner, live, growing)
             return await self._applied(rendered, owner, live)
         except ApiError as error:
             self._live.forget(rendered.ref)
@@ -93,16 +100,35 @@ class Ensurer:
                 live = await self._live.fetch(ref)
             if live is None or deleting(live) or not controlled_by(live, owner):
                 return
-            await self._client.delete(ref.resource, ref.key.namespace, ref.key.name, uid=uid_of(live))
-            self._live.forget(ref)
-            self._metrics.wrote(ref.resource, "delete")
+            await self._delete(ref, live)
         except NotFound:
             return
         except ApiError as error:
             raise StepFailed(obsolete.step, ref, error) from error
 
+    async def discard(self, rendered: Rendered, live: Object) -> None:
+        """Delete an object of ours that is made anew once it and its Pods are gone. Raises StepFailed."""
+        try:
+            await self._delete(rendered.ref, live, propagation="Foreground")
+        except NotFound:
+            return
+        except ApiError as error:
+            raise StepFailed(rendered.step, rendered.ref, error) from error
+
+    async def _delete(self, ref: ObjectRef, live: Object, *, propagation: str = "Background") -> None:
+        await self._client.delete(
+            ref.resource, ref.key.namespace, ref.key.name, uid=uid_of(live), propagation=propagation
+        )
+        self._live.forget(ref)
+        self._metrics.wrote(ref.resource, "delete")
+
     async def _once(
-        self, plan: ServicePlan, rendered: Rendered, owner: Object, live: Object | None
+        self,
+        plan: ServicePlan,
+        rendered: Rendered,
+        owner: Object,
+        live: Object | None,
+        growing: frozenset[str],
     ) -> Object:
         ref = rendered.ref
         if live is None:
@@ -113,7 +139,7 @@ class Ensurer:
                 live = await self._live.fetch(ref)
                 if live is None:
                     raise
-        patch = judge(plan, rendered, live=live, owner=owner)
+        patch = judge(plan, rendered, live=live, owner=owner, growing=growing)
         if patch is None:
             return live
         answer = await self._client.patch_merge(

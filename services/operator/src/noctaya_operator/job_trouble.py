@@ -15,7 +15,7 @@ from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.errors import ApiError
 from noctaya_operator.kube.objects import Object, key_of, metadata_of, uid_of
 from noctaya_operator.kube.resources import EVENTS
-from noctaya_operator.prewarm_gate import JobState, job_state
+from noctaya_operator.prewarm_state import JobState, job_state
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from noctaya_api import names
@@ -11,16 +11,22 @@ from noctaya_api.v1alpha1.llmservice_status import PrewarmStatus
 from noctaya_operator.autoscaling_state import AutoscalingState, classify_autoscaling
 from noctaya_operator.caches import Caches
 from noctaya_operator.diagnose import BackendState, Finding, active, condition_of, diagnose_backend
-from noctaya_operator.kube.objects import Key, Object, labels_of
+from noctaya_operator.kube.objects import Key, Object, controlled_by, deleting, labels_of
 from noctaya_operator.kube.resources import ENDPOINT_SLICES, HPAS, PODS
 from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.object_names import ObjectNames
 from noctaya_operator.plan import ServicePlan
-from noctaya_operator.prewarm_gate import JobState, holds_back, job_state
+from noctaya_operator.prewarm_gate import holds_back
 from noctaya_operator.prewarm_progress import prewarm_status
+from noctaya_operator.prewarm_report import Report
+from noctaya_operator.prewarm_state import JobState, job_state
 
 SLICE_SERVICE = "kubernetes.io/service-name"
 """Label of an EndpointSlice that names its Service."""
+
+UNRESOLVED = (
+    "the download did not tell which digest the tag stands for; delete the Job to have it resolved again"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,12 @@ class Observation:
     job: JobState
     held: bool
     """Whether the backend is kept at zero until the weights are there."""
+    notes: tuple[str, ...] = ()
+    """What else is to be said about the service."""
+
+    def with_notes(self, notes: Iterable[str]) -> Observation:
+        """The same, with more to say."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def with_trouble(self, why: str | None) -> Observation:
         """The same, with what keeps the download from going on."""
@@ -60,13 +72,32 @@ class Observer:
         self._caches = caches
         self._live = live
 
-    def observe(self, plan: ServicePlan) -> Observation:
-        """The service as it is now."""
+    def observe(
+        self,
+        plan: ServicePlan,
+        *,
+        replacing: bool = False,
+        told: Report | None = None,
+        before: PrewarmStatus | None = None,
+    ) -> Observation:
+        """The service as it is now.
+
+        Args:
+            plan: the service as decided.
+            replacing: whether its download or its claim is being replaced.
+            told: what the prewarm agent answered.
+            before: what the status said of the download.
+        """
         backend, scaled_object = self.backend(plan), self._live.cached(plan.names.scaled_object)
-        held = self.holds_back(plan)
+        held = self.holds_back(plan) or (replacing and backend.ready == 0)
         job = self._live.cached(plan.names.prewarm_job) if plan.prewarm is not None else None
-        prewarm_pods = self._prewarm_pods(plan)
+        if replacing or (job is not None and deleting(job)):
+            job = None
+        pods = self.prewarm_pods(plan.names, job)
         scaler = plan.names.scaler if plan.aggregated else plan.names.gateway
+        prewarm = prewarm_status(job, pods, told=told, before=before) if plan.prewarm is not None else None
+        if prewarm is not None and job_state(job) is JobState.COMPLETE and plan.source.tag:
+            prewarm = prewarm.model_copy(update={"message": UNRESOLVED})
         return Observation(
             backend=backend,
             finding=diagnose_backend(backend),
@@ -78,8 +109,8 @@ class Observer:
             ),
             attached=scaled_object is not None,
             demanded=condition_of(scaled_object, "Active").get("status") == "True",
-            prewarm=prewarm_status(job, prewarm_pods) if plan.prewarm is not None else None,
-            prewarm_pods=len(prewarm_pods),
+            prewarm=prewarm,
+            prewarm_pods=sum(map(active, pods)),
             job=job_state(job),
             held=held,
         )
@@ -126,12 +157,33 @@ class Observer:
             if active(pod) and labels_of(pod).get(names.LABEL_LLMSERVICE) == named.service
         ]
 
-    def _prewarm_pods(self, plan: ServicePlan) -> list[Object]:
-        job = plan.names.prewarm_job.key.name
+    def prewarm_job(self, named: ObjectNames) -> Object | None:
+        """The prewarm Job as it is."""
+        return self._live.cached(named.prewarm_job)
+
+    def prewarm_address(self, plan: ServicePlan) -> str | None:
+        """Where the agent of a download that runs can be asked how far it is."""
+        job = self.prewarm_job(plan.names) if plan.prewarm is not None else None
+        if job is None or deleting(job) or job_state(job) is not JobState.RUNNING:
+            return None
+        for pod in self.prewarm_pods(plan.names, job):
+            status = pod.get("status") or {}
+            if status.get("phase") == "Running" and status.get("podIP"):
+                return str(status["podIP"])
+        return None
+
+    def growing_classes(self) -> frozenset[str]:
+        """StorageClasses whose volumes can grow."""
+        return self._caches.growing_classes()
+
+    def prewarm_pods(self, named: ObjectNames, job: Object | None) -> list[Object]:
+        """Pods of the prewarm Job, those that are over too."""
+        if job is None:
+            return []
         return [
             pod
-            for pod in self._pods(plan.names)
-            if labels_of(pod).get("batch.kubernetes.io/job-name", labels_of(pod).get("job-name")) == job
+            for pod in self._caches.of_service(PODS, _key(named))
+            if not deleting(pod) and controlled_by(pod, job)
         ]
 
     def _hpa(self, named: ObjectNames, scaled_object: Object | None) -> Object | None:

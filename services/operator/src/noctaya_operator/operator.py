@@ -15,11 +15,11 @@ from noctaya_api import names
 from prometheus_client import CollectorRegistry
 
 from noctaya_operator import pruning
-from noctaya_operator.activation_failure import ActivationFailures
 from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.caches import WRITTEN, Caches
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer
+from noctaya_operator.gateway_notices import GatewayNotices
 from noctaya_operator.job_trouble import JobTroubles
 from noctaya_operator.kinds import INFERENCE_RUNTIMES, LLM_SERVICES, SCALED_OBJECTS
 from noctaya_operator.kube.client import KubeClient
@@ -32,11 +32,12 @@ from noctaya_operator.kube.workqueue import WorkQueue
 from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.metrics import OperatorMetrics
 from noctaya_operator.observe import Observer
+from noctaya_operator.progress_poller import Fetch, ProgressPoller, fetch_progress
 from noctaya_operator.publish import StatusWriter
 from noctaya_operator.pull_times import PullTimes
 from noctaya_operator.reconciler import Parts, ServiceReconciler
 from noctaya_operator.reporter import Reporter
-from noctaya_operator.routing import route
+from noctaya_operator.routing import OBJECTS, route
 from noctaya_operator.runtime_catalog import RuntimeCatalog
 from noctaya_operator.runtime_status import RuntimeReconciler, route_runtimes
 from noctaya_operator.settings import identity
@@ -68,6 +69,7 @@ class Operator:
         timing: of the reflectors.
         kube_metrics: metrics of the controller runtime, when the caller made them for its client.
         tracing: where traces of activations go; None for nowhere.
+        fetch: asks a prewarm agent for its progress.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Operator:
         timing: Timing | None = None,
         kube_metrics: KubeMetrics | None = None,
         tracing: TracerProvider | None = None,
+        fetch: Fetch = fetch_progress,
     ) -> None:
         self.identity = identity(str(uuid.uuid4()))
         self._kube_metrics = kube_metrics or KubeMetrics(registry)
@@ -106,6 +109,7 @@ class Operator:
         writer = StatusWriter(client, reflectors[LLM_SERVICES], LLM_SERVICES, metrics=metrics)
         tracer = ActivationTracer(tracing)
         reporter = Reporter(writer, self.recorder, metrics=metrics, tracer=tracer)
+        self._progress = ProgressPoller(fetch)
         self._catalog = RuntimeCatalog(reflectors[INFERENCE_RUNTIMES])
         self._services = ServiceReconciler(
             Parts(
@@ -115,7 +119,8 @@ class Operator:
                 ensurer=Ensurer(client, live, metrics=metrics),
                 observer=Observer(self.caches, live),
                 reporter=reporter,
-                failures=ActivationFailures(client, reporter, metrics=metrics, now=now),
+                notices=GatewayNotices(client, reporter, metrics=metrics, now=now),
+                progress=self._progress,
                 pulls=PullTimes(client),
                 troubles=JobTroubles(client, now=now),
                 defaults=defaults,
@@ -143,13 +148,17 @@ class Operator:
         runtimes = self._queue(RUNTIMES)
         route(self.caches, self._catalog, services)
         route_runtimes(self.caches, runtimes)
+        self._progress.subscribe(lambda service: services.add(service, lane=OBJECTS))
         controllers = (
             self._controller(SERVICES, self._services.reconcile, services, self._workers),
             self._controller(RUNTIMES, self._runtimes.reconcile, runtimes, 1),
         )
-        async with asyncio.TaskGroup() as running:
-            for controller in controllers:
-                running.create_task(controller.run())
+        try:
+            async with asyncio.TaskGroup() as running:
+                for controller in controllers:
+                    running.create_task(controller.run())
+        finally:
+            await self._progress.close()
 
     def _queue(self, name: str) -> WorkQueue[Key]:
         observer = self._kube_metrics.queue(name)

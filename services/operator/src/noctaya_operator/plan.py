@@ -14,14 +14,26 @@ from noctaya_api.conditions import StepReason
 from noctaya_api.model_source import ModelSource, ModelSourceError
 from noctaya_api.runtime_selection import RuntimeSelectionError, select_runtime
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
+from noctaya_api.v1alpha1.llmservice_delivery import CacheStrategy
 
+from noctaya_operator import precedent as precedents
 from noctaya_operator.accelerators import Accelerator, check_vendor, plan_accelerator
+from noctaya_operator.cache_volume import Cache, check_strategy, keeps_weights, plan_cache
 from noctaya_operator.defaults import Defaults, Images
 from noctaya_operator.object_names import ObjectNames, ObjectRef
 from noctaya_operator.plan_error import PlanError
+from noctaya_operator.precedent import Precedent
 from noctaya_operator.scaling import ScalingIntent, plan_scaling
 from noctaya_operator.serving import Serving, plan_serving
-from noctaya_operator.weights import Cache, Prewarm, check_strategy, keeps_weights, plan_cache, plan_prewarm
+from noctaya_operator.weights import (
+    Prewarm,
+    check_token,
+    engine_reads,
+    is_required,
+    plan_prewarm,
+    way_of,
+    weights_directory,
+)
 
 __all__ = ["Obsolete", "PlanError", "ServicePlan", "plan_service"]
 
@@ -50,6 +62,8 @@ class ServicePlan:
     serving: Serving
     cache: Cache | None
     prewarm: Prewarm | None
+    node: str
+    """Node whose directory holds the weights; empty when they can be had everywhere, or are nowhere yet."""
 
     @property
     def aggregated(self) -> bool:
@@ -76,6 +90,14 @@ class ServicePlan:
                 f"nothing tells an engine of the family {self.runtime.spec.family} the revision "
                 f"{self.source.revision!r}; pass it in runtime.argsOverride"
             )
+        if self.node and self.scaling.maximum > 1:
+            found.append(
+                f"the weights are in a directory of node {self.node}, so all replicas run there; set "
+                "cache.strategy to SharedPVC to spread them"
+            )
+        source = self.service.spec.model.source
+        if source is not None and source.files is not None and self.prewarm is None:
+            found.append("model.source.files is only used when weights are prewarmed; set cache.prewarm")
         return tuple(found)
 
     def owned_names(self) -> tuple[ObjectRef, ...]:
@@ -119,25 +141,38 @@ class ServicePlan:
 
 
 def plan_service(
-    service: LLMService, *, runtimes: Iterable[InferenceRuntime], defaults: Defaults
+    service: LLMService,
+    *,
+    runtimes: Iterable[InferenceRuntime],
+    defaults: Defaults,
+    precedent: Precedent = precedents.NONE,
 ) -> ServicePlan:
     """Decide everything about one service.
 
-    `runtimes` are those of the cluster. Raises PlanError with the step that refuses and what to change.
+    `runtimes` are those of the cluster, `precedent` is what of the cluster binds the plan. Raises PlanError
+    with the step that refuses and what to change.
     """
     try:
         runtime = select_runtime(service, runtimes)
     except RuntimeSelectionError as error:
         raise PlanError(StepReason.RUNTIME_RESOLUTION, str(error)) from error
     check_vendor(runtime)
-    source = _source(service)
+    source = _source(service, precedent)
     scaling = plan_scaling(service)
     accelerator = plan_accelerator(service, runtime)
     check_strategy(service)
-    serving = plan_serving(service, runtime, source, cached=keeps_weights(service))
     _check_gateway_images(defaults)
-    prewarm = plan_prewarm(service, source, serving)
-    cache = plan_cache(service, prewarm)
+    way = way_of(service, source, precedent)
+    reads = engine_reads(way, required=is_required(service, source), precedent=precedent)
+    directory = weights_directory(service, source) if reads else ""
+    serving = plan_serving(service, runtime, source, cached=keeps_weights(service), directory=directory)
+    prewarm = None
+    if way is not None:
+        prewarm = plan_prewarm(service, source, serving, way=way, precedent=precedent)
+    else:
+        check_token(service, source)
+    only_writer = prewarm is not None and (not source.is_hub or _shared(service))
+    cache = plan_cache(service, read_only=only_writer)
     _check_prewarm_images(defaults.images, prewarm)
     return ServicePlan(
         service=service,
@@ -151,10 +186,11 @@ def plan_service(
         serving=serving,
         cache=cache,
         prewarm=prewarm,
+        node=precedent.node if reads and cache is not None and cache.host_path else "",
     )
 
 
-def _source(service: LLMService) -> ModelSource:
+def _source(service: LLMService, precedent: Precedent) -> ModelSource:
     given = service.spec.model.source
     if given is None:
         raise PlanError(
@@ -162,9 +198,14 @@ def _source(service: LLMService) -> ModelSource:
             "model.catalogRef is reserved for a later version; name the model by model.source.uri",
         )
     try:
-        return given.parsed()
+        source = given.parsed()
+        return source.pinned(precedent.digest) if source.tag and precedent.digest else source
     except ModelSourceError as error:
         raise PlanError(StepReason.MODEL_RESOLUTION, str(error)) from error
+
+
+def _shared(service: LLMService) -> bool:
+    return service.spec.cache.strategy is CacheStrategy.SHARED_PVC
 
 
 def _check_gateway_images(defaults: Defaults) -> None:

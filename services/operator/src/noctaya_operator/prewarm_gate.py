@@ -8,35 +8,13 @@ stopped for it, and a failed Job stops only a service that can't do without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
-from noctaya_operator.kube.objects import Object
+from noctaya_operator.kube.objects import deleting
 from noctaya_operator.plan import ServicePlan
-
-
-class JobState(StrEnum):
-    """How far a Job is."""
-
-    ABSENT = "Absent"
-    RUNNING = "Running"
-    COMPLETE = "Complete"
-    FAILED = "Failed"
-
-
-def job_state(job: Mapping[str, Any] | None) -> JobState:
-    """State of a Job by its conditions."""
-    if job is None:
-        return JobState.ABSENT
-    if _condition(job, "Complete") is not None:
-        return JobState.COMPLETE
-    return JobState.RUNNING if _condition(job, "Failed") is None else JobState.FAILED
-
-
-def failure_message(job: Mapping[str, Any]) -> str:
-    """What Kubernetes says about a failed Job, empty when it says nothing."""
-    condition = _condition(job, "Failed") or {}
-    return str(condition.get("message") or condition.get("reason") or "")
+from noctaya_operator.precedent import mentions
+from noctaya_operator.prewarm_state import JobState, job_state
+from noctaya_operator.weights import Way
 
 
 def holds_back(plan: ServicePlan, *, job: Mapping[str, Any] | None, serving_replicas: int) -> bool:
@@ -46,32 +24,33 @@ def holds_back(plan: ServicePlan, *, job: Mapping[str, Any] | None, serving_repl
     """
     if plan.prewarm is None or serving_replicas > 0:
         return False
-    state = job_state(job)
-    if state is JobState.FAILED:
+    if job is not None and not deleting(job) and job_state(job) is JobState.FAILED:
         return plan.prewarm.required
-    return state is not JobState.COMPLETE
+    return not _weights_there(plan, job)
 
 
-def defers_rollout(plan: ServicePlan, *, job: Mapping[str, Any] | None, serving_replicas: int) -> bool:
-    """Whether the backend's Pods should stay as they are although the plan changes them.
+def defers_rollout(
+    plan: ServicePlan,
+    *,
+    job: Mapping[str, Any] | None,
+    serving_replicas: int,
+    backend: Mapping[str, Any] | None = None,
+) -> bool:
+    """Whether the backend's Pods should stay as they are although the plan may change them.
 
     After a change of the model the replicas that serve keep the old one until the new weights are there; new
-    Pods could only wait for them, on accelerators. `job` is the Job as `judge` accepted or made it, so that
-    it is known to bring the weights of this plan.
+    Pods could only wait for them, on accelerators. `job` is the Job as it was accepted or made, so that it is
+    known to bring the weights of this plan; `backend` is the Deployment as it is: when its Pods read the same
+    directory already, the weights are there whatever became of the Job.
     """
-    if plan.prewarm is None or not plan.prewarm.required or serving_replicas == 0:
+    if plan.prewarm is None or serving_replicas == 0 or _weights_there(plan, job):
         return False
-    return job_state(job) is not JobState.COMPLETE
+    if plan.prewarm.way is Way.HUB_CACHE:
+        return plan.prewarm.required
+    return backend is None or not mentions(backend.get("spec"), plan.prewarm.target)
 
 
-def _condition(job: Mapping[str, Any], kind: str) -> Object | None:
-    status = job.get("status")
-    conditions = status.get("conditions") if isinstance(status, Mapping) else None
-    for condition in conditions if isinstance(conditions, list) else ():
-        if (
-            isinstance(condition, dict)
-            and condition.get("type") == kind
-            and condition.get("status") == "True"
-        ):
-            return condition
-    return None
+def _weights_there(plan: ServicePlan, job: Mapping[str, Any] | None) -> bool:
+    """Whether the Job is done, and says where its weights are if nobody else does."""
+    done = job is not None and not deleting(job) and job_state(job) is JobState.COMPLETE
+    return done and not plan.source.tag

@@ -1,45 +1,79 @@
-"""How far the download of the weights is, from its Job and what the agent's container last said.
+"""The part of a service's status that tells of its download: from the Job, its Pods and what the agent says.
 
-The agent has no credentials of the cluster. What it knows - bytes, rate, file - it writes as JSON into its
-termination message, which the kubelet shows in the Pod's status.
+A Job that failed takes its Pod with it, and with the Pod what the agent said last. So what was known of the
+same Job stays until something newer is.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from noctaya_api import names
 from noctaya_api.conditions import ObservationReason
 from noctaya_api.v1alpha1.llmservice_status import PrewarmState, PrewarmStatus
 
-from noctaya_operator.diagnose import Finding, diagnose_pod
+from noctaya_operator.diagnose import Finding, active, diagnose_pod
 from noctaya_operator.kube.objects import Object
-from noctaya_operator.prewarm_gate import JobState, failure_message, job_state
+from noctaya_operator.prewarm_report import Report, last_report
+from noctaya_operator.prewarm_state import JobState, failure_message, failure_time, job_state
 
-_COUNTS: Final = {
-    "bytesDone": "bytes_done",
-    "bytesTotal": "bytes_total",
-    "bytesPerSecond": "bytes_per_second",
-}
 _QUIET: Final = frozenset({ObservationReason.STARTING, ObservationReason.MODEL_LOADING})
+_OF_A_FAILURE: Final = ("code", "reason", "message")
+_OF_NOW: Final = ("bytes_per_second", "current_file", "eta_seconds")
 
 
-def prewarm_status(job: Object | None, pods: Sequence[Object]) -> PrewarmStatus:
-    """Progress of the prewarm Job with its active Pods."""
+def prewarm_status(
+    job: Object | None,
+    pods: Sequence[Object],
+    *,
+    told: Report | None = None,
+    before: PrewarmStatus | None = None,
+) -> PrewarmStatus:
+    """Progress of a prewarm Job.
+
+    Args:
+        job: as it is; None while there is none.
+        pods: its Pods, those that are over too.
+        told: what the agent answered while it ran.
+        before: the status as it was.
+    """
     state = job_state(job)
-    report = _report(pods)
     status = (job or {}).get("status")
     status = status if isinstance(status, Mapping) else {}
-    findings = sorted(diagnose_pod(pod, container=names.CONTAINER_PREWARM) for pod in pods)
+    running = [pod for pod in pods if active(pod)]
+    findings = sorted(diagnose_pod(pod, container=names.CONTAINER_PREWARM) for pod in running)
+    left = last_report(pods)
+    known: dict[str, Any] = {}
+    same = before is not None and before.started_at == status.get("startTime")
+    if same and before is not None:
+        known = {field.name: getattr(before, field.name, None) for field in fields(Report)}
+        if before.code is None:
+            # Not the agent's own words but why it could not start; that is looked at anew.
+            known |= dict.fromkeys(_OF_A_FAILURE)
+    known |= _said(left)
+    if told is not None:
+        known |= {**dict.fromkeys(_OF_NOW), **_said(told)}
+    if state is not JobState.RUNNING or told is None:
+        known |= dict.fromkeys(_OF_NOW)
+    if state is JobState.COMPLETE or not (left is None or left.failure):
+        known |= dict.fromkeys(_OF_A_FAILURE)
+    if (why := _message(state, job, findings, said=known.get("message"))) is not None:
+        known["message"] = why
+    known.pop("digest", None)
     return PrewarmStatus(
-        state=_state(state, pods, findings),
+        state=_state(state, running, findings),
         started_at=status.get("startTime"),
         finished_at=_finished(job, status),
-        message=_message(state, job, findings),
-        **report,
+        node=_node(pods) or (before.node if same and before is not None else None),
+        **known,
     )
+
+
+def _said(report: Report | None) -> dict[str, Any]:
+    values = {field.name: getattr(report, field.name) for field in fields(Report)} if report else {}
+    return {name: value for name, value in values.items() if value not in {None, ""}}
 
 
 def _state(state: JobState, pods: Sequence[Object], findings: Sequence[Finding]) -> PrewarmState:
@@ -55,14 +89,15 @@ def _state(state: JobState, pods: Sequence[Object], findings: Sequence[Finding])
 def _finished(job: Object | None, status: Mapping[str, Any]) -> str | None:
     if status.get("completionTime"):
         return str(status["completionTime"])
-    if job_state(job) is JobState.FAILED:
-        for condition in status.get("conditions") or ():
-            if condition.get("type") == "Failed" and condition.get("lastTransitionTime"):
-                return str(condition["lastTransitionTime"])
-    return None
+    return failure_time(job) or None if job is not None and job_state(job) is JobState.FAILED else None
 
 
-def _message(state: JobState, job: Object | None, findings: Sequence[Finding]) -> str | None:
+def _message(
+    state: JobState, job: Object | None, findings: Sequence[Finding], *, said: str | None
+) -> str | None:
+    """Why the download failed or waits; what the agent said tells more than its Job or Pod."""
+    if said:
+        return said
     if state is JobState.FAILED and job is not None:
         return failure_message(job) or None
     if state is JobState.RUNNING and findings and findings[0].reason not in _QUIET:
@@ -70,30 +105,7 @@ def _message(state: JobState, job: Object | None, findings: Sequence[Finding]) -
     return None
 
 
-def _report(pods: Sequence[Object]) -> dict[str, Any]:
-    for pod in pods:
-        for status in (pod.get("status") or {}).get("containerStatuses") or ():
-            if status.get("name") != names.CONTAINER_PREWARM:
-                continue
-            for state in (status.get("state"), status.get("lastState")):
-                said = ((state or {}).get("terminated") or {}).get("message")
-                if parsed := _parsed(said):
-                    return parsed
-    return {}
-
-
-def _parsed(said: object) -> dict[str, Any]:
-    try:
-        values = json.loads(said) if isinstance(said, str) else None
-    except ValueError:
-        return {}
-    if not isinstance(values, dict):
-        return {}
-    found: dict[str, Any] = {
-        field: values[name]
-        for name, field in _COUNTS.items()
-        if isinstance(values.get(name), int) and not isinstance(values[name], bool) and values[name] >= 0
-    }
-    if isinstance(values.get("currentFile"), str):
-        found["current_file"] = values["currentFile"]
-    return found
+def _node(pods: Sequence[Object]) -> str | None:
+    return next(
+        (str(pod["spec"]["nodeName"]) for pod in pods if (pod.get("spec") or {}).get("nodeName")), None
+    )

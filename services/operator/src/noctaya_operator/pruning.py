@@ -53,11 +53,10 @@ def keep_custom(obj: Object) -> Object:
 def keep_pod(obj: Object) -> Object:
     """A Pod: identity, where it is, how it is."""
     kept = _identity(obj)
-    doomed = (obj.get("metadata") or {}).get("annotations") or {}
-    if names.ANNOTATION_ACTIVATION_FAILURE in doomed:
-        kept["metadata"]["annotations"] = {
-            names.ANNOTATION_ACTIVATION_FAILURE: doomed[names.ANNOTATION_ACTIVATION_FAILURE]
-        }
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    told = {name: annotations[name] for name in _TOLD_TO_GATEWAYS if name in annotations}
+    if told:
+        kept["metadata"]["annotations"] = told
     spec = obj.get("spec") if isinstance(obj.get("spec"), Mapping) else {}
     containers = [
         {"name": each.get("name"), "image": each.get("image")}
@@ -66,7 +65,15 @@ def keep_pod(obj: Object) -> Object:
         if isinstance(each, Mapping)
     ]
     kept["spec"] = {"nodeName": (spec or {}).get("nodeName"), "containers": containers}
-    fields = ("phase", "reason", "message", "conditions", "initContainerStatuses", "containerStatuses")
+    fields = (
+        "phase",
+        "reason",
+        "message",
+        "podIP",
+        "conditions",
+        "initContainerStatuses",
+        "containerStatuses",
+    )
     kept["status"] = _picked(obj.get("status"), fields)
     return _shared(kept)
 
@@ -106,8 +113,9 @@ def keep_hpa(obj: Object) -> Object:
 
 
 def keep_class(obj: Object) -> Object:
-    """A StorageClass: its name, and whether it is the default."""
+    """A StorageClass: its name, whether it is the default, and whether its volumes can grow."""
     kept = _identity(obj)
+    kept["allowVolumeExpansion"] = obj.get("allowVolumeExpansion") is True
     annotations = (obj.get("metadata") or {}).get("annotations") or {}
     default = "storageclass.kubernetes.io/is-default-class"
     if default in annotations:
@@ -115,6 +123,7 @@ def keep_class(obj: Object) -> Object:
     return _shared(kept)
 
 
+_TOLD_TO_GATEWAYS: Final = (names.ANNOTATION_ACTIVATION_FAILURE, names.ANNOTATION_PREWARMING)
 _STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("replicas", "readyReplicas", "updatedReplicas", "conditions"),
     "Job": ("active", "failed", "succeeded", "startTime", "completionTime", "conditions"),

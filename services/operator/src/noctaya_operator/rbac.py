@@ -1,8 +1,8 @@
 """The rights the operator needs, as data: the chart renders them, a test holds its requests against them.
 
-Secrets are read one by one by name; nothing gives the operator all Secrets of a cluster. Claims and Services
-are never deleted by the operator: they go with their service. `finalizers` is what clusters with
-OwnerReferencesPermissionEnforcement ask of whoever sets `blockOwnerDeletion`.
+Secrets are read one by one by name; nothing gives the operator all Secrets of a cluster. Services are never
+deleted by the operator: they go with theirs; a claim is only when `cache.replace` asks for it. `finalizers`
+is what clusters with OwnerReferencesPermissionEnforcement ask of whoever sets `blockOwnerDeletion`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ NAMESPACED: Final = (
     Rule(group=names.GROUP, resources=("llmservices",), verbs=READ),
     Rule(group=names.GROUP, resources=("llmservices/status", "llmservices/finalizers"), verbs=("update",)),
     Rule(group="apps", resources=("deployments",), verbs=OWN),
-    Rule(group="", resources=("services", "persistentvolumeclaims"), verbs=WRITE),
+    Rule(group="", resources=("services",), verbs=WRITE),
+    Rule(group="", resources=("persistentvolumeclaims",), verbs=OWN),
     Rule(group="", resources=("secrets",), verbs=("get", "create", "delete")),
     Rule(group="", resources=("pods",), verbs=("list", "watch", "patch")),
     Rule(group="batch", resources=("jobs",), verbs=OWN),

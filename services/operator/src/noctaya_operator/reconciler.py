@@ -18,23 +18,30 @@ from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus
 from pydantic import ValidationError
 
 from noctaya_operator import status
-from noctaya_operator.activation_failure import ActivationFailures
+from noctaya_operator.cache_volume import READ_WRITE_MANY
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.ensure import Ensurer, StepFailed
+from noctaya_operator.gateway_notices import GatewayNotices
 from noctaya_operator.job_trouble import JobTroubles
 from noctaya_operator.kube.controller import DONE, Result
 from noctaya_operator.kube.errors import ApiError
 from noctaya_operator.kube.objects import Key, Object, deleting, key_of, uid_of
 from noctaya_operator.kube.reflector import Reflector
+from noctaya_operator.kube.resources import PVCS
 from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.malformed import explain
-from noctaya_operator.object_names import ObjectRef
+from noctaya_operator.object_names import ObjectNames, ObjectRef
 from noctaya_operator.observe import Observer
 from noctaya_operator.ownership import check_ownership
 from noctaya_operator.plan import PlanError, ServicePlan, plan_service
+from noctaya_operator.precedent import find_precedent
+from noctaya_operator.prewarm_gate import defers_rollout
+from noctaya_operator.prewarm_report import Report
+from noctaya_operator.progress_poller import ProgressPoller
 from noctaya_operator.pull_times import PullTimes
 from noctaya_operator.render import Rendered, render_all
 from noctaya_operator.render.demand_auth import new_demand_token
+from noctaya_operator.replacement import Replacement, plan_replacements
 from noctaya_operator.reporter import Reporter
 from noctaya_operator.runtime_catalog import RuntimeCatalog
 from noctaya_operator.status import Failure
@@ -64,7 +71,8 @@ class Parts:
     ensurer: Ensurer
     observer: Observer
     reporter: Reporter
-    failures: ActivationFailures
+    notices: GatewayNotices
+    progress: ProgressPoller
     pulls: PullTimes
     troubles: JobTroubles
     defaults: Defaults
@@ -91,32 +99,40 @@ class ServiceReconciler:
             return await self._refused(service, error.reason, error.message)
         if self._parts.scaled_objects.absent:
             return await self._without_keda(service, plan)
-        objects = render_all(
-            plan,
-            demand_token=self._parts.new_token(),
-            hold_at_zero=self._parts.observer.holds_back(plan),
-        )
+        objects = self._render(plan, hold=self._parts.observer.holds_back(plan))
         try:
-            found = await self._check_names(service, objects)
-            await self._apply(service, plan, objects, found)
+            found = await self._check_names(service, plan, objects)
+            replaced = await self._apply(service, plan, objects, found)
         except PlanError as error:
             return await self._refused(service, error.reason, error.message, plan=plan)
         except StepFailed as error:
             return await self._step_failed(service, error, plan)
-        return await self._look(service, plan)
+        return await self._look(service, plan, replaced)
 
     def _plan(self, service: Object) -> ServicePlan:
+        parts = self._parts
         try:
             parsed = LLMService.model_validate({**service, "status": None})
         except ValidationError as error:
             raise PlanError(StepReason.INVALID_SPEC, explain(error)) from error
         pinned = parsed.spec.runtime.name
-        if pinned and (why := self._parts.runtimes.broken.get(pinned)):
+        if pinned and (why := parts.runtimes.broken.get(pinned)):
             message = f"InferenceRuntime {pinned!r} is not valid: {why}"
             raise PlanError(StepReason.RUNTIME_RESOLUTION, message)
-        return plan_service(parsed, runtimes=self._parts.runtimes.all(), defaults=self._parts.defaults)
+        named = ObjectNames(service=parsed.name, namespace=parsed.namespace)
+        job = parts.observer.prewarm_job(named)
+        pods = parts.observer.prewarm_pods(named, job)
+        precedent = find_precedent(parsed, status.previous_status(service), job=job, pods=pods)
+        return plan_service(
+            parsed, runtimes=parts.runtimes.all(), defaults=parts.defaults, precedent=precedent
+        )
 
-    async def _check_names(self, service: Object, objects: Sequence[Rendered]) -> Found:
+    def _render(self, plan: ServicePlan, *, hold: bool) -> tuple[Rendered, ...]:
+        own_cache = plan.cache is not None and not plan.cache.shared
+        prune = hold and own_cache and plan.service.spec.cache.replace
+        return render_all(plan, demand_token=self._parts.new_token(), hold_at_zero=hold, prune=prune)
+
+    async def _check_names(self, service: Object, plan: ServicePlan, objects: Sequence[Rendered]) -> Found:
         """Nothing is written before it is sure that every name is free or ours."""
         found: dict[ObjectRef, Object | None] = {}
 
@@ -129,25 +145,70 @@ class ServiceReconciler:
                 check_ownership(live, service, ref=each.ref)
             found[each.ref] = live
 
-        results = await asyncio.gather(*map(check, objects), return_exceptions=True)
-        for failure in results:
+        checks = [*map(check, objects), self._check_shared_claim(plan)]
+        for failure in await asyncio.gather(*checks, return_exceptions=True):
             if failure is not None:
                 raise failure
         return found
 
+    async def _check_shared_claim(self, plan: ServicePlan) -> None:
+        """A claim of others is used as it is, if replicas on every node can."""
+        if plan.cache is None or not plan.cache.shared:
+            return
+        ref = ObjectRef(resource=PVCS, key=Key(plan.names.namespace, plan.cache.claim_name))
+        try:
+            live = await self._parts.live.fetch(ref)
+        except ApiError as error:
+            raise StepFailed(StepReason.CACHE, ref, error) from error
+        if live is None:
+            raise PlanError(StepReason.CACHE, f"cache.claimName: there is no {ref}")
+        modes = (live.get("spec") or {}).get("accessModes") or []
+        if READ_WRITE_MANY not in modes:
+            raise PlanError(
+                StepReason.CACHE,
+                f"cache.claimName: {ref} has the access mode {'/'.join(modes) or 'none'}; services can share "
+                f"only a claim with {READ_WRITE_MANY}",
+            )
+
     async def _apply(
         self, service: Object, plan: ServicePlan, objects: Sequence[Rendered], found: Found
-    ) -> None:
-        """Write every object that is missing or differs; the ScaledObject only once the scaler answers."""
+    ) -> Sequence[Replacement]:
+        """Write every object that is missing or differs; the ScaledObject only once the scaler answers.
+
+        The ScaledObject is first: a service whose weights are to be replaced is held before anything goes.
+        Returns what is being replaced.
+        """
         parts = self._parts
+        backend, growing = parts.observer.backend(plan), parts.observer.growing_classes()
+        busy = backend.present or backend.desired > 0
+        replaced = plan_replacements(plan, objects, found=found, growing=growing, busy=busy)
+        if replaced and backend.ready == 0:
+            objects = self._render(plan, hold=True)
+        kept = {each.ref: each for each in replaced}
         late = [each for each in objects if each.awaits_scaler and found[each.ref] is None]
         for each in objects:
-            if each not in late:
-                await parts.ensurer.ensure(plan, each, service, live=found[each.ref])
+            live = found[each.ref]
+            if (replacement := kept.get(each.ref)) is not None:
+                if not replacement.waits and live is not None:
+                    await parts.ensurer.discard(each, live)
+            elif each not in late and not self._deferred(plan, each, live, replacing=bool(replaced)):
+                await parts.ensurer.ensure(plan, each, service, live=live, growing=growing)
         await self._sweep(service, plan)
         if late and parts.observer.scaler_answers(plan):
             for each in late:
                 await parts.ensurer.ensure(plan, each, service, live=found[each.ref])
+        return replaced
+
+    def _deferred(
+        self, plan: ServicePlan, rendered: Rendered, live: Object | None, *, replacing: bool
+    ) -> bool:
+        """Whether a backend that serves goes on as it is until new weights are there."""
+        if rendered.ref != plan.names.backend:
+            return False
+        observer = self._parts.observer
+        job = None if replacing else observer.prewarm_job(plan.names)
+        ready = observer.backend(plan).ready
+        return defers_rollout(plan, job=job, serving_replicas=ready, backend=live)
 
     async def _sweep(self, service: Object, plan: ServicePlan) -> None:
         """Remove what a former plan left. What no cache holds is asked for once in a process's life."""
@@ -157,22 +218,34 @@ class ServiceReconciler:
             await self._parts.ensurer.remove(obsolete, service, ask=ask)
         self._swept[key] = state
 
-    async def _look(self, service: Object, plan: ServicePlan) -> Result:
+    async def _look(self, service: Object, plan: ServicePlan, replaced: Sequence[Replacement]) -> Result:
         """Everything is as planned: report how it is."""
-        parts = self._parts
-        self._failed.pop(key_of(service), None)
-        seen = parts.observer.observe(plan)
+        parts, key = self._parts, key_of(service)
+        self._failed.pop(key, None)
+        before = status.previous_status(service).prewarm
+        seen = parts.observer.observe(
+            plan, replacing=bool(replaced), told=self._progress(plan, key), before=before
+        )
+        seen = seen.with_notes(each.note for each in replaced if each.note)
         pulled = await parts.pulls.ended(seen.backend.pods)
-        job = parts.live.cached(plan.names.prewarm_job) if plan.prewarm is not None else None
+        job = parts.observer.prewarm_job(plan.names) if plan.prewarm is not None and not replaced else None
         trouble, ask_again = await parts.troubles.of(job, pods=seen.prewarm_pods)
         seen = seen.with_trouble(trouble)
         await parts.reporter.report(
             service, lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, now=parts.now())
         )
-        tell_again = await parts.failures.tell(service, seen, parts.observer.gateway_pods(plan))
+        tell_again = await parts.notices.tell(service, seen, parts.observer.gateway_pods(plan))
         recheck = SECRET_RECHECK if plan.aggregated else None
         waits = [wait for wait in (ask_again, tell_again, recheck) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
+
+    def _progress(self, plan: ServicePlan, key: Key) -> Report | None:
+        """What the agent said last, if one runs."""
+        address = self._parts.observer.prewarm_address(plan)
+        if address is None:
+            self._parts.progress.forget(key)
+            return None
+        return self._parts.progress.follow(key, address)
 
     async def _without_keda(self, service: Object, plan: ServicePlan) -> Result:
         parts = self._parts
@@ -211,10 +284,14 @@ class ServiceReconciler:
     def _forget(self, key: Key) -> Result:
         self._failed.pop(key, None)
         self._swept.pop(key, None)
+        self._parts.progress.forget(key)
+        self._parts.reporter.forget(key)
         return DONE
 
 
-_NOT_WATCHED: Final = frozenset({StepReason.NAME_CONFLICT, StepReason.DEMAND_AUTHENTICATION})
+_NOT_WATCHED: Final = frozenset(
+    {StepReason.NAME_CONFLICT, StepReason.DEMAND_AUTHENTICATION, StepReason.CACHE}
+)
 
 
 def _namespace_is_going(error: ApiError) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from noctaya_api import names
 from noctaya_api.conditions import StepReason
-from noctaya_api.model_source import ModelSource
+from noctaya_api.model_source import ModelSource, Scheme
 from noctaya_api.template import TemplateContext, TemplateError, render, render_args
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 from noctaya_api.v1alpha1.inference_runtime import Family
@@ -21,7 +22,9 @@ from noctaya_operator.plan_error import PlanError
 
 EnvEntry = Mapping[str, Any]
 REVISION_FLAG: Final = "--revision"
-_TAKE_REVISION: Final = frozenset({Family.VLLM, Family.SGLANG})
+NAME_FLAG: Final = "--served-model-name"
+_TAKE_FLAGS: Final = frozenset({Family.VLLM, Family.SGLANG})
+MODULES_CACHE: Final = "/tmp/hf-modules"  # noqa: S108  in the engine's own file system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +36,20 @@ class Serving:
     env: tuple[EnvEntry, ...]
     revision_unsaid: bool
     """Whether the model URI names a revision that nothing tells the engine."""
+    token_secret: str
+    """Secret whose token the engine needs to fetch its weights itself; empty for none."""
 
 
 def plan_serving(
-    service: LLMService, runtime: InferenceRuntime, source: ModelSource, *, cached: bool
+    service: LLMService, runtime: InferenceRuntime, source: ModelSource, *, cached: bool, directory: str = ""
 ) -> Serving:
-    """Render the container's text. `cached` says that there is a volume at `/cache`. Raises PlanError."""
+    """Render the container's text.
+
+    `cached` says that there is a volume at `/cache`; `directory` is where prewarmed weights lie, empty when
+    the engine fetches them by itself. Raises PlanError.
+    """
     context = TemplateContext(
-        model_path=source.path, service_name=service.name, service_namespace=service.namespace
+        model_path=directory or source.path, service_name=service.name, service_namespace=service.namespace
     )
     container, override = runtime.spec.container, service.spec.runtime.args_override
     try:
@@ -49,17 +58,66 @@ def plan_serving(
         extra = render_args(override, context)
     except TemplateError as error:
         raise PlanError(StepReason.RENDER, f"template in {error}") from error
-    said = any(part.split("=", 1)[0] == REVISION_FLAG for part in (*command, *args, *extra))
-    unsaid = bool(source.revision) and not said
-    if unsaid and runtime.spec.family in _TAKE_REVISION:
+    words = (*command, *args, *extra)
+    unsaid = bool(source.revision) and not directory and not _has_flag(words, REVISION_FLAG)
+    takes_flags = runtime.spec.family in _TAKE_FLAGS
+    if unsaid and takes_flags:
         args += [REVISION_FLAG, source.revision]
         unsaid = False
+    if directory and source.is_hub and takes_flags and not _has_flag(words, NAME_FLAG):
+        # Clients go on naming the model as its hub does.
+        args += [NAME_FLAG, source.path]
+    token = _token_secret(service, source) if not directory else ""
+    ours = (
+        model_env(source),
+        offline_env(source) if directory else reach_env(source, token=token),
+        cache_env() if cached else (),
+    )
     return Serving(
         command=tuple(command),
         args=(*args, *extra),
-        env=_merged(_own_env(runtime, context), model_env(source), cache_env() if cached else ()),
+        env=_merged(_own_env(runtime, context), *ours),
         revision_unsaid=unsaid,
+        token_secret=token,
     )
+
+
+def _has_flag(words: Iterable[str], flag: str) -> bool:
+    return any(word.split("=", 1)[0] == flag for word in words)
+
+
+def _token_secret(service: LLMService, source: ModelSource) -> str:
+    given = service.spec.model.source
+    if source.scheme is not Scheme.HF or given is None or given.secret_ref is None:
+        return ""
+    return given.secret_ref.name
+
+
+def offline_env(source: ModelSource) -> tuple[EnvEntry, ...]:
+    """Environment of an engine whose weights are a directory: nothing is to be looked up in a hub, and code
+    that comes with a model is not unpacked into a cache that may be mounted read-only."""
+    if not source.is_hub:
+        return ()
+    values = {
+        names.ENV_HF_OFFLINE: "1",
+        names.ENV_TRANSFORMERS_OFFLINE: "1",
+        names.ENV_HF_MODULES_CACHE: MODULES_CACHE,
+    }
+    if source.scheme is Scheme.MODELSCOPE:
+        values[names.ENV_MODELSCOPE_OFFLINE] = "1"
+    return tuple({"name": name, "value": value} for name, value in values.items())
+
+
+def reach_env(source: ModelSource, *, token: str) -> tuple[EnvEntry, ...]:
+    """Environment of an engine that fetches its weights itself: where the hub is, and the token's file."""
+    values = {}
+    if source.endpoint and source.scheme is Scheme.HF:
+        values[names.ENV_HF_ENDPOINT] = source.endpoint
+    if source.endpoint and source.scheme is Scheme.MODELSCOPE:
+        values[names.ENV_MODELSCOPE_DOMAIN] = urlsplit(source.endpoint).netloc
+    if token:
+        values[names.ENV_HF_TOKEN_PATH] = f"{names.MODEL_SECRET_DIR}/{names.MODEL_TOKEN_KEY}"
+    return tuple({"name": name, "value": value} for name, value in values.items())
 
 
 def model_env(source: ModelSource) -> tuple[EnvEntry, ...]:

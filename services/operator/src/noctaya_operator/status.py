@@ -14,14 +14,14 @@ from typing import Any
 from noctaya_api import names
 from noctaya_api.conditions import ConditionStatus, ConditionType, Phase, Reason, StepReason
 from noctaya_api.v1alpha1.base import Condition
-from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus, PrewarmStatus
+from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus, ModelStatus, PrewarmStatus
 from pydantic import ValidationError
 
 from noctaya_operator.activation_record import Seen, follow_activation
 from noctaya_operator.kube.objects import Object, generation_of
 from noctaya_operator.observe import Observation
 from noctaya_operator.plan import ServicePlan
-from noctaya_operator.prewarm_gate import JobState
+from noctaya_operator.prewarm_state import JobState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ def succeeded(
     autoscaling = _Aspect(
         holds=seen.autoscaling.ready,
         reason=seen.autoscaling.reason,
-        message="; ".join((seen.autoscaling.message, *plan.notes)),
+        message="; ".join((seen.autoscaling.message, *plan.notes, *seen.notes)),
     )
     aspects = {
         ConditionType.READY: _ready(phase, seen),
@@ -79,6 +79,7 @@ def succeeded(
         replicas=seen.backend.ready,
         endpoint_url=names.endpoint_url(plan.names.service, plan.names.namespace),
         conditions=_conditions(before, aspects, generation=generation_of(service), now=now),
+        model=_model(before, plan, seen),
         prewarm=seen.prewarm,
         last_activation=follow_activation(before.last_activation, activation_seen(seen, pulled or {}), now),
     )
@@ -140,6 +141,20 @@ def activation_seen(seen: Observation, pulled: Mapping[str, str]) -> Seen:
     )
 
 
+def _model(before: LLMServiceStatus, plan: ServicePlan, seen: Observation) -> ModelStatus | None:
+    """What the URI stands for, as far as a download has told."""
+    uri = plan.source.uri
+    known = before.model if before.model is not None and before.model.uri == uri else None
+    given = plan.service.spec.model.source
+    digest = f"sha256:{plan.source.digest}" if given is not None and given.allow_tags else None
+    if digest is None or plan.source.tag or given is None or not given.parsed().tag:
+        digest = known.digest if known is not None else None
+    revision = known.revision if known is not None else None
+    if plan.source.is_hub and seen.job is JobState.COMPLETE and seen.prewarm is not None:
+        revision = seen.prewarm.revision or revision
+    return ModelStatus(uri=uri, revision=revision, digest=digest) if revision or digest else None
+
+
 def _phase(plan: ServicePlan, seen: Observation) -> Phase:
     if seen.backend.ready > 0:
         return Phase.READY
@@ -174,7 +189,7 @@ def _ready(phase: Phase, seen: Observation) -> _Aspect:
                 message = f"no replica is started: {seen.autoscaling.message}"
             return _Aspect(holds=False, reason=Reason.PENDING, message=message)
     if not seen.finding.hard and seen.job is JobState.FAILED:
-        return _Aspect(holds=False, reason=StepReason.PREWARM_FAILED, message=_prewarm_failure(seen.prewarm))
+        return _Aspect(holds=False, reason=StepReason.PREWARM_FAILED, message=prewarm_failure(seen.prewarm))
     return _Aspect(holds=False, reason=seen.finding.reason, message=seen.finding.message)
 
 
@@ -182,7 +197,7 @@ def _degraded(phase: Phase, seen: Observation) -> _Aspect:
     if seen.finding.hard:
         return _Aspect(holds=True, reason=seen.finding.reason, message=seen.finding.message)
     if seen.job is JobState.FAILED:
-        message = _prewarm_failure(seen.prewarm)
+        message = prewarm_failure(seen.prewarm)
         return _Aspect(holds=True, reason=StepReason.PREWARM_FAILED, message=message)
     if phase is Phase.SCALED_TO_ZERO:
         return _Aspect(holds=False, reason=Reason.INACTIVE, message="nothing runs that could fail")
@@ -224,20 +239,33 @@ def _seconds(now: datetime) -> str:
 
 def _progress(prewarm: PrewarmStatus | None) -> str:
     message = "no replica is started before the weights are there"
-    if prewarm is not None and prewarm.bytes_done is not None:
-        of = f" of {_size(prewarm.bytes_total)}" if prewarm.bytes_total is not None else ""
-        message += f": {_size(prewarm.bytes_done)}{of} downloaded"
-    if prewarm is not None and prewarm.message:
+    if prewarm is None:
+        return message
+    if prewarm.bytes_done is not None:
+        of = f" of {size_text(prewarm.bytes_total)}" if prewarm.bytes_total is not None else ""
+        message += f": {size_text(prewarm.bytes_done)}{of} downloaded"
+    if prewarm.eta_seconds is not None:
+        message += f", about {duration_text(prewarm.eta_seconds)} left"
+    if prewarm.message:
         message += f" ({prewarm.message})"
     return message
 
 
-def _prewarm_failure(prewarm: PrewarmStatus | None) -> str:
+def duration_text(seconds: int) -> str:
+    """Seconds as people say them, rounded so that it does not change all the time."""
+    if seconds < 60:
+        return f"{max(10, -(-seconds // 10) * 10)} s"
+    return f"{-(-seconds // 60)} min" if seconds < 7200 else f"{-(-seconds // 3600)} h"
+
+
+def prewarm_failure(prewarm: PrewarmStatus | None) -> str:
+    """Why there are no weights, and what to do."""
     why = prewarm.message if prewarm is not None and prewarm.message else "its Job failed"
     return f"the weights could not be downloaded: {why}; delete the Job to try again"
 
 
-def _size(count: int | None) -> str:
+def size_text(count: int | None) -> str:
+    """Bytes as people say them."""
     amount = float(count or 0)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:

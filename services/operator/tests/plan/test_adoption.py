@@ -10,7 +10,7 @@ from noctaya_operator.adoption import keep_running_template
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.pod_defaults import with_defaults
 from noctaya_operator.render import backend as renderer
-from samples import backend, plan, pod_of, raw_service, runtime, service
+from samples import FROM_ALPHA, backend, plan, pod_of, raw_service, runtime, service
 
 OWNER = raw_service()
 
@@ -37,7 +37,7 @@ def test_nothing_given_is_changed() -> None:
 
 
 def test_the_alphas_waiting_script_is_kept() -> None:
-    desired = backend(plan(service(cache={"strategy": "SharedPVC", "prewarm": True})))
+    desired = backend(plan(service(cache={"strategy": "SharedPVC", "prewarm": True}), precedent=FROM_ALPHA))
     live = alpha.backend(OWNER, shared_and_prewarmed=True)
     kept = pod_of(keep_running_template(desired, live))
     assert kept["initContainers"] == pod_of(live)["initContainers"]

@@ -10,7 +10,7 @@ from noctaya_operator.create_once import judge
 from noctaya_operator.hashes import spec_hash
 from noctaya_operator.kube.objects import Object, owner_reference
 from noctaya_operator.plan import PlanError, ServicePlan
-from samples import IMAGES, OCI, plan, raw_service, rendered, runtime, service
+from samples import FROM_ALPHA, IMAGES, OCI, plan, raw_service, rendered, runtime, service
 
 OWNER = raw_service()
 CLAIM, JOB, SECRET = "PersistentVolumeClaim/chat-cache", "Job/chat-prewarm", "Secret/chat-demand-auth"
@@ -162,6 +162,11 @@ def job_plan(**spec: object) -> ServicePlan:
     return plan(service(cache={"prewarm": True}, **spec))
 
 
+def taken_over() -> ServicePlan:
+    """The plan of a service whose Job the alpha made."""
+    return plan(service(cache={"prewarm": True}), precedent=FROM_ALPHA)
+
+
 def test_o6_images_secrets_and_placement_do_not_invalidate_a_download() -> None:
     before = as_created(job_plan(), JOB)
     given = service(cache={"prewarm": True}, imagePullSecrets=[{"name": "new"}])
@@ -185,7 +190,7 @@ def test_another_spelling_of_the_source_is_the_same_download() -> None:
 
 @pytest.mark.parametrize("done", [True, False])
 def test_the_alphas_job_is_adopted_when_it_names_the_model(done: bool) -> None:
-    patch = judged(job_plan(), JOB, alpha.prewarm_job(OWNER, done=done))
+    patch = judged(taken_over(), JOB, alpha.prewarm_job(OWNER, done=done))
     assert patch is not None
     annotations = patch["metadata"]["annotations"]
     assert annotations[HASH].startswith("data-")
@@ -194,13 +199,13 @@ def test_the_alphas_job_is_adopted_when_it_names_the_model(done: bool) -> None:
 
 
 def test_the_alphas_complete_job_counts_where_the_engine_can_fetch_what_is_missing() -> None:
-    assert judged(job_plan(), JOB, alpha.prewarm_job(OWNER, model="org/model-2")) is not None
+    assert judged(taken_over(), JOB, alpha.prewarm_job(OWNER, model="org/model-2")) is not None
 
 
 @pytest.mark.parametrize("model", ["org/model-2", "my-org/model", "org/model/sub"])
 def test_a_longer_name_is_another_model(model: str) -> None:
     with pytest.raises(PlanError, match="other weights"):
-        judged(job_plan(), JOB, alpha.prewarm_job(OWNER, model=model, done=False))
+        judged(taken_over(), JOB, alpha.prewarm_job(OWNER, model=model, done=False))
 
 
 def test_a_guess_never_lets_an_engine_wait_for_weights_nobody_brings() -> None:

@@ -33,7 +33,7 @@ def test_a_vendor_without_an_adapter_is_refused(monkeypatch: pytest.MonkeyPatch)
     assert refused.value.reason is StepReason.UNSUPPORTED_VENDOR
 
 
-@pytest.mark.parametrize("uri", ["s3://bucket/model", "org/model", "oci://r.io/a:latest"])
+@pytest.mark.parametrize("uri", ["gs://bucket/model", "org/model", "oci://r.io/a:latest"])
 def test_c4_a_bad_model_uri_is_refused(uri: str) -> None:
     with pytest.raises(PlanError) as refused:
         plan(service(uri=uri))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from noctaya_operator.kube.objects import Object
-from samples import OCI, backend, engine, objects, plan, pod_of, rendered, runtime, service
+from noctaya_operator.precedent import Precedent
+from samples import FROM_ALPHA, OCI, backend, engine, objects, plan, pod_of, rendered, runtime, service
 
 
 def test_r3_shared_memory_is_memory() -> None:
@@ -168,5 +169,8 @@ def test_h6_an_engine_waits_for_weights_it_can_not_bring() -> None:
     assert wait["volumeMounts"] == [{"name": "model-cache", "mountPath": "/cache", "readOnly": True}]
 
 
-def test_h9_an_engine_that_can_bring_them_does_not_wait() -> None:
-    assert "initContainers" not in pod_of(backend(plan(service(cache={"prewarm": True}))))
+def test_h9_an_engine_that_brings_its_weights_itself_does_not_wait() -> None:
+    given = service(cache={"prewarm": True})
+    for precedent in (FROM_ALPHA, Precedent(failed=True)):
+        assert "initContainers" not in pod_of(backend(plan(given, precedent=precedent)))
+    assert "initContainers" not in pod_of(backend(plan()))

@@ -167,6 +167,13 @@ def test_g9_a_doomed_activation_is_told_by_a_file() -> None:
     file = env_of(container(deployment))["NOCTAYA_ACTIVATION_FAILURE_FILE"]
     (mount,) = [each for each in container(deployment)["volumeMounts"] if file.startswith(each["mountPath"])]
     (volume,) = [each for each in pod_of(deployment)["volumes"] if each["name"] == mount["name"]]
-    (item,) = volume["downwardAPI"]["items"]
-    assert file == f"{mount['mountPath']}/{item['path']}"
-    assert item["fieldRef"]["fieldPath"] == "metadata.annotations['serving.noctaya.io/activation-failure']"
+    found = {
+        f"{mount['mountPath']}/{item['path']}": item["fieldRef"]["fieldPath"]
+        for item in volume["downwardAPI"]["items"]
+    }
+    assert found == {
+        file: "metadata.annotations['serving.noctaya.io/activation-failure']",
+        env_of(container(deployment))["NOCTAYA_PREWARMING_FILE"]: (
+            "metadata.annotations['serving.noctaya.io/prewarming']"
+        ),
+    }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from noctaya_api.model_source import cache_dir, parse_model_source
 from noctaya_operator.kube.objects import Object
+from noctaya_operator.render.prewarm import render_prewarm_job
 from samples import OCI, engine, env_of, objects, plan, pod_of, rendered, runtime, service
 
 CACHE = {"name": "model-cache", "mountPath": "/cache"}
@@ -52,31 +56,83 @@ def test_h5_a_shared_cache_nobody_fills_stays_writable() -> None:
     assert "initContainers" not in pod_of(objects(planned)["Deployment/chat"])
 
 
+PRIVATE: dict[str, object] = {"uri": OCI, "model": {"source": {"secretRef": {"name": "registry"}}}}
+
+
 def test_h6_an_oci_model_is_pulled_with_credentials_that_are_no_argument() -> None:
-    pod = job_pod(uri=OCI, model={"source": {"secretRef": {"name": "registry"}}})
-    (pull,) = pod["initContainers"]
+    pod = job_pod(**PRIVATE, cache={"size": "20Gi"})
+    login, pull = pod["initContainers"]
+    assert login["image"] == "example.com/prewarm:1"
+    assert login["args"] == [
+        "registry-auth",
+        "--config",
+        "/var/run/noctaya/registry-auth/config.json",
+        "--source",
+        OCI,
+        "--output",
+        "/var/run/noctaya/registry-login/config.json",
+    ]
     assert pull["image"] == "example.com/oras:1"
     assert pull["args"] == [
-        "pull",
-        OCI.removeprefix("oci://"),
-        "--output",
-        "/staging/model",
+        "cp",
         "--no-tty",
-        "--registry-config",
-        "/var/run/noctaya/registry-auth/config.json",
+        "--to-oci-layout",
+        OCI.removeprefix("oci://"),
+        "/staging/model:artifact",
+        "--from-registry-config",
+        "/var/run/noctaya/registry-login/config.json",
     ]
-    (secret,) = [volume["secret"] for volume in pod["volumes"] if "secret" in volume]
-    assert secret["secretName"] == "registry"
-    assert secret["items"] == [{"key": ".dockerconfigjson", "path": "config.json"}]
     agent = pod["containers"][0]
     assert {"name": "oci-staging", "mountPath": "/staging/model", "readOnly": True} in agent["volumeMounts"]
-    assert agent["args"][:3] == ["stage", "--from", "/staging/model"]
+    assert agent["args"][:5] == ["stage", "--from", "/staging/model", "--source", OCI]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    assert volumes["oci-staging"]["emptyDir"] == {"sizeLimit": "20Gi"}
+    assert volumes["oci-registry-login"]["emptyDir"]["medium"] == "Memory"
+    secret = volumes["oci-registry-auth"]["secret"]
+    assert (secret["secretName"], secret["items"]) == (
+        "registry",
+        [{"key": ".dockerconfigjson", "path": "config.json"}],
+    )
+
+
+def test_m3_only_the_login_sees_the_pull_secret() -> None:
+    pod = job_pod(**PRIVATE)
+    users = {
+        container["name"]
+        for container in (*pod["initContainers"], *pod["containers"])
+        for mount in container["volumeMounts"]
+        if mount["name"] == "oci-registry-auth"
+    }
+    assert users == {"registry-auth"}
+
+
+def test_m3_a_registrys_own_authority_comes_with_its_secret_if_it_is_there() -> None:
+    pod = job_pod(**PRIVATE)
+    authority = next(each["secret"] for each in pod["volumes"] if each["name"] == "oci-registry-ca")
+    assert authority["optional"] is True
+    assert authority["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
+    pull = pod["initContainers"][1]
+    (entry,) = pull["env"]
+    (mount,) = [each for each in pull["volumeMounts"] if each["name"] == "oci-registry-ca"]
+    assert entry == {"name": "SSL_CERT_FILE", "value": f"{mount['mountPath']}/ca.crt"}
 
 
 def test_h6_a_public_oci_model_needs_no_credentials() -> None:
-    pod = job_pod(uri=OCI)
-    assert "--registry-config" not in pod["initContainers"][0]["args"]
-    assert not [volume for volume in pod["volumes"] if "secret" in volume]
+    (pull,) = job_pod(uri=OCI)["initContainers"]
+    assert "--from-registry-config" not in pull["args"]
+    assert "--from-plain-http" not in pull["args"]
+    assert not [volume for volume in job_pod(uri=OCI)["volumes"] if "secret" in volume]
+
+
+def test_a_registry_without_tls_is_asked_for_by_its_endpoint() -> None:
+    endpoint = {"source": {"endpoint": "http://registry.example.com:5000"}}
+    (pull,) = job_pod(uri=OCI, model=endpoint)["initContainers"]
+    assert "--from-plain-http" in pull["args"]
+
+
+def test_a_failed_pull_leaves_its_last_words() -> None:
+    (pull,) = job_pod(uri=OCI)["initContainers"]
+    assert pull["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
 def test_h6_the_engine_mounts_an_oci_cache_read_only() -> None:
@@ -98,14 +154,113 @@ def test_h10_the_job_goes_where_the_engine_goes_without_a_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "target"),
-    [("hf://org/model@v2", "/cache/hf"), ("modelscope://org/model", "/cache/modelscope")],
+    ("uri", "canonical"),
+    [
+        ("HuggingFace://org/model@v2", "hf://org/model@v2"),
+        ("modelscope://org/model", "modelscope://org/model"),
+        ("s3://bucket/model/", "s3://bucket/model"),
+    ],
 )
-def test_the_agent_is_told_source_target_and_marker(uri: str, target: str) -> None:
-    agent = job_pod(uri=uri, cache={"prewarm": True})["containers"][0]
+def test_the_agent_is_told_source_target_and_marker(uri: str, canonical: str) -> None:
+    planned = plan(service(uri=uri, cache={"prewarm": True}))
+    agent = pod_of(objects(planned)["Job/chat-prewarm"])["containers"][0]
+    target = cache_dir(planned.source)
     assert agent["command"] == ["noctaya-prewarm"]
-    place = ["--target", target, "--marker", "/cache/.noctaya-ready"]
-    assert agent["args"] == ["download", "--source", uri, *place]
+    place = ["--target", target, "--marker", f"{target}/.noctaya-ready"]
+    assert agent["args"] == ["download", "--source", canonical, *place]
+    (wait,) = pod_of(objects(planned)["Deployment/chat"])["initContainers"]
+    assert wait["args"] == ["wait", *place[2:], "--source", canonical, "--timeout", "10m"]
+
+
+def test_m3_patterns_endpoint_region_and_patience_reach_the_agent() -> None:
+    source = {
+        "files": {"include": ["*.json", "*.safetensors"], "exclude": ["original/*"]},
+        "endpoint": "https://minio.example.com:9000",
+        "region": "eu-west-1",
+        "secretRef": {"name": "bucket"},
+    }
+    pod = job_pod(uri="s3://bucket", model={"source": source}, cache={"prewarmTimeout": "90m"})
+    agent = pod["containers"][0]
+    assert agent["args"][7:] == [
+        *("--include", "*.json", "--include", "*.safetensors"),
+        *("--exclude", "original/*"),
+    ]
+    assert env_of(agent) == {
+        "NOCTAYA_PREWARM_SECRET_DIR": "/var/run/noctaya/model-secret",
+        "NOCTAYA_PREWARM_CA_FILE": "/var/run/noctaya/model-secret/ca.crt",
+        "NOCTAYA_PREWARM_ENDPOINT": "https://minio.example.com:9000",
+        "NOCTAYA_PREWARM_REGION": "eu-west-1",
+        "NOCTAYA_PREWARM_DEADLINE": "1h30m0s",
+    }
+    secret = {"secretName": "bucket", "defaultMode": 0o440}
+    assert {"name": "model-secret", "secret": secret} in pod["volumes"]
+    mount = {"name": "model-secret", "mountPath": "/var/run/noctaya/model-secret", "readOnly": True}
+    assert mount in agent["volumeMounts"]
+
+
+@pytest.mark.parametrize("prewarm", [True, False])
+def test_m3_a_token_is_a_file_for_whoever_downloads_and_for_nobody_else(prewarm: bool) -> None:
+    given = service(model={"source": {"secretRef": {"name": "hub"}}}, cache={"prewarm": prewarm})
+    found = objects(plan(given))
+    serving = pod_of(found["Deployment/chat"])
+    fetches = env_of(serving["containers"][0]).get("HF_TOKEN_PATH")
+    mounted = [each for each in serving["volumes"] if each["name"] == "model-secret"]
+    assert (fetches, bool(mounted)) == (
+        (None, False) if prewarm else ("/var/run/noctaya/model-secret/token", True)
+    )
+    # Neither name nor value of it stands in arguments or environment of anybody.
+    for obj in found.values():
+        for part in ("env", "args"):
+            assert '"hub"' not in json.dumps(parts(obj, part))
+
+
+def parts(value: object, named: str) -> list[object]:
+    if isinstance(value, dict):
+        own = [value[named]] if named in value else []
+        return own + [each for item in value.values() for each in parts(item, named)]
+    return [each for item in value for each in parts(item, named)] if isinstance(value, list) else []
+
+
+def test_m3_an_engine_that_fetches_for_itself_knows_the_mirror() -> None:
+    mirror = {"source": {"endpoint": "https://mirror.example.com/hub"}}
+    assert env_of(engine(plan(service(model=mirror))))["HF_ENDPOINT"] == "https://mirror.example.com/hub"
+    given = service(uri="modelscope://org/model", model=mirror)
+    assert env_of(engine(plan(given)))["MODELSCOPE_DOMAIN"] == "mirror.example.com"
+
+
+def test_an_engine_with_a_plain_directory_asks_no_hub_and_keeps_the_models_name() -> None:
+    container = engine(plan(service(uri="hf://org/model@v2", cache={"prewarm": True})))
+    target = cache_dir(parse_model_source("hf://org/model@v2"))
+    assert container["args"] == [target, "--served-model-name", "org/model"]
+    assert env_of(container) == {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_MODULES_CACHE": "/tmp/hf-modules",
+        "HF_HOME": "/cache/hf",
+        "MODELSCOPE_CACHE": "/cache/modelscope",
+    }
+
+
+def test_a_name_that_the_runtime_gives_is_kept() -> None:
+    on = runtime(container={"args": ["{{ .Model.Path }}", "--served-model-name=mine"]})
+    given = service(cache={"prewarm": True})
+    assert engine(plan(given, on=on))["args"][1:] == ["--served-model-name=mine"]
+    other = runtime(family="llamacpp")
+    assert len(engine(plan(given, on=other))["args"]) == 1
+
+
+@pytest.mark.parametrize("prune", [True, False])
+def test_former_weights_are_removed_when_asked(prune: bool) -> None:
+    planned = plan(service(cache={"prewarm": True}))
+    assert planned.prewarm is not None
+    job = render_prewarm_job(planned, planned.prewarm, prune=prune)
+    assert ("--prune" in pod_of(job)["containers"][0]["args"]) is prune
+
+
+def test_a_download_that_hangs_is_started_anew() -> None:
+    agent = job_pod(cache={"prewarm": True})["containers"][0]
+    assert agent["ports"] == [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]
+    assert agent["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": 8080}
 
 
 def test_h10_a_claim_for_one_node_draws_the_job_beside_the_engine() -> None:
@@ -123,8 +278,6 @@ def test_m3_what_reaches_a_hub_reaches_it_from_the_job_too_and_nothing_else() ->
     ]
     planned = plan(service(cache={"prewarm": True}), on=runtime(container={"env": env}))
     assert pod_of(objects(planned)["Job/chat-prewarm"])["containers"][0]["env"] == [
-        {"name": "HF_HOME", "value": "/cache/hf"},
-        {"name": "MODELSCOPE_CACHE", "value": "/cache/modelscope"},
         {"name": "HF_TOKEN", "valueFrom": reference},
         {"name": "HTTPS_PROXY", "value": "http://proxy.team:3128"},
     ]

@@ -6,11 +6,11 @@ from typing import Final
 
 from noctaya_api import names
 
+from noctaya_operator.cache_volume import Cache, Claim
 from noctaya_operator.hashes import spec_hash
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import ServicePlan
 from noctaya_operator.render.metadata import backend_selector, manifest
-from noctaya_operator.weights import Cache, Claim
 
 CACHE_VOLUME: Final = "model-cache"
 
@@ -29,12 +29,11 @@ def render_claim(plan: ServicePlan, claim: Claim) -> Object:
     return manifest(plan.names.cache_claim, labels=backend_selector(plan), annotations=annotations, spec=spec)
 
 
-def cache_volume(plan: ServicePlan, cache: Cache) -> Object:
+def cache_volume(cache: Cache) -> Object:
     """The volume of Pods that use the cache."""
-    if cache.claim is None:
+    if cache.host_path:
         return {"name": CACHE_VOLUME, "hostPath": {"path": cache.host_path, "type": "DirectoryOrCreate"}}
-    claim = {"claimName": plan.names.cache_claim.key.name}
-    return {"name": CACHE_VOLUME, "persistentVolumeClaim": claim}
+    return {"name": CACHE_VOLUME, "persistentVolumeClaim": {"claimName": cache.claim_name}}
 
 
 def cache_mount(*, read_only: bool) -> Object:

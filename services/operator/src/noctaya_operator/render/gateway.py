@@ -125,7 +125,7 @@ def _literals(values: dict[str, str]) -> list[Object]:
 
 
 def _mounted(plan: ServicePlan) -> list[mounts.Mounted]:
-    found = [mounts.activation_failure()]
+    found = [mounts.notices()]
     authentication = plan.service.spec.endpoint.authentication
     if authentication is not None:
         found.append(mounts.client_keys(authentication.secret_ref))

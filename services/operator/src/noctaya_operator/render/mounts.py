@@ -62,20 +62,31 @@ def scaler_tls(secret: str) -> Mounted:
     )
 
 
-def activation_failure() -> Mounted:
-    """What the operator annotates on the Pod when an activation can't succeed, as a file."""
-    annotation = f"metadata.annotations['{names.ANNOTATION_ACTIVATION_FAILURE}']"
-    item = {
-        "path": names.ACTIVATION_FAILURE_FILE_NAME,
-        "fieldRef": {"apiVersion": "v1", "fieldPath": annotation},
-    }
+def notices() -> Mounted:
+    """What the operator annotates on the Pod, as files: why an activation can't succeed, and that the
+    weights are still being downloaded."""
     path = names.ACTIVATION_FAILURE_DIR
     return Mounted(
         name="activation-failure",
         path=path,
-        source={"downwardAPI": {"items": [item]}},
-        env={names.ENV_ACTIVATION_FAILURE_FILE: f"{path}/{names.ACTIVATION_FAILURE_FILE_NAME}"},
+        source={
+            "downwardAPI": {
+                "items": [
+                    _annotation(names.ANNOTATION_ACTIVATION_FAILURE, names.ACTIVATION_FAILURE_FILE_NAME),
+                    _annotation(names.ANNOTATION_PREWARMING, names.PREWARMING_FILE_NAME),
+                ]
+            }
+        },
+        env={
+            names.ENV_ACTIVATION_FAILURE_FILE: f"{path}/{names.ACTIVATION_FAILURE_FILE_NAME}",
+            names.ENV_PREWARMING_FILE: f"{path}/{names.PREWARMING_FILE_NAME}",
+        },
     )
+
+
+def _annotation(name: str, path: str) -> Object:
+    field = {"apiVersion": "v1", "fieldPath": f"metadata.annotations['{name}']"}
+    return {"path": path, "fieldRef": field}
 
 
 def volumes(mounted: Iterable[Mounted]) -> list[Object]:

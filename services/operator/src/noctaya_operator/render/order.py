@@ -52,12 +52,14 @@ class Rendered:
     """Created only once the scaler answers; an existing one is applied in its place in the order."""
 
 
-def render_all(plan: ServicePlan, *, demand_token: str, hold_at_zero: bool = False) -> tuple[Rendered, ...]:
+def render_all(
+    plan: ServicePlan, *, demand_token: str, hold_at_zero: bool = False, prune: bool = False
+) -> tuple[Rendered, ...]:
     """Every object of the plan, in apply order.
 
     `demand_token` is a fresh token (`demand_auth.new_demand_token`), used only if the Secret doesn't exist
     yet. `hold_at_zero` pauses the autoscaler at no replicas: the weights are not there
-    (`prewarm_gate.holds_back`).
+    (`prewarm_gate.holds_back`). `prune` has a new download remove former weights.
     """
     names = plan.names
     found = [
@@ -83,7 +85,7 @@ def render_all(plan: ServicePlan, *, demand_token: str, hold_at_zero: bool = Fal
             )
         )
     if plan.prewarm is not None:
-        job = render_prewarm_job(plan, plan.prewarm)
+        job = render_prewarm_job(plan, plan.prewarm, prune=prune)
         found.append(_once(names.prewarm_job, job, StepReason.APPLY_PREWARM_JOB))
     found += [
         Rendered(

@@ -20,6 +20,7 @@ from noctaya_operator.render.waiting import wait_for_prewarm
 DRAIN_MARGIN: Final = 10
 """Seconds between the end of draining and SIGKILL."""
 MODEL_STORE: Final = "model-store"
+MODEL_SECRET: Final = "model-secret"  # noqa: S105  the name of a volume
 SHARED_MEMORY: Final = "dshm"
 
 
@@ -29,7 +30,9 @@ def render_backend_pod(plan: ServicePlan) -> Object:
     pod |= placement(plan)
     if plan.kept_on_one_node:
         pod["affinity"] = beside_the_weights(plan)
-    if plan.prewarm is not None and plan.prewarm.required:
+    if plan.node:
+        pod["affinity"] = on_node(plan.node)
+    if plan.prewarm is not None and plan.prewarm.waited_for:
         pod["initContainers"] = [wait_for_prewarm(plan, plan.prewarm)]
     pod["containers"] = [_serving(plan)]
     if (grace := _grace_seconds(plan)) is not None:
@@ -70,6 +73,13 @@ def beside_the_weights(plan: ServicePlan) -> Object:
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def on_node(name: str) -> Object:
+    """Affinity to one node, by its name and not by a label that may differ from it."""
+    field = {"key": "metadata.name", "operator": "In", "values": [name]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
 def _serving(plan: ServicePlan) -> Object:
@@ -131,6 +141,8 @@ def _mounts(plan: ServicePlan) -> list[Object]:
         {"name": mount.name, "mountPath": mount.path, "readOnly": True}
         for mount in plan.accelerator.host_mounts
     ]
+    if plan.serving.token_secret:
+        mounts.append({"name": MODEL_SECRET, "mountPath": names.MODEL_SECRET_DIR, "readOnly": True})
     if plan.cache is not None:
         mounts.append(cache_mount(read_only=plan.cache.read_only))
     return mounts
@@ -144,8 +156,11 @@ def _volumes(plan: ServicePlan) -> list[Object]:
     volumes += [
         {"name": mount.name, "hostPath": {"path": mount.path}} for mount in plan.accelerator.host_mounts
     ]
+    if plan.serving.token_secret:
+        secret = {"secretName": plan.serving.token_secret, "defaultMode": security.GUEST_SECRET_MODE}
+        volumes.append({"name": MODEL_SECRET, "secret": secret})
     if plan.cache is not None:
-        volumes.append(cache_volume(plan, plan.cache))
+        volumes.append(cache_volume(plan.cache))
     return volumes
 
 

@@ -1,7 +1,7 @@
 """The Job that brings the weights into the cache, once, without an accelerator.
 
-It runs the prewarm agent. An OCI artifact is pulled by the ORAS client into a scratch volume first; the agent
-then verifies it and moves it into the cache. Credentials are mounted, never arguments.
+It runs the prewarm agent. How an OCI artifact gets there is in `artifact`. Credentials are mounted, never
+arguments or environment.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Final
 
 from noctaya_api import names
+from noctaya_api.duration import format_duration_ns
+from noctaya_api.model_source import Scheme
 
 from noctaya_operator.hashes import data_hash
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import ServicePlan
-from noctaya_operator.render import security
+from noctaya_operator.render import artifact, security
 from noctaya_operator.render.cache import cache_mount, cache_volume
 from noctaya_operator.render.metadata import backend_selector, manifest, prewarm_pod_labels
-from noctaya_operator.render.pod import beside_the_weights, placement, queue_annotations
+from noctaya_operator.render.pod import MODEL_SECRET, beside_the_weights, placement, queue_annotations
 from noctaya_operator.render.waiting import AGENT
-from noctaya_operator.serving import EnvEntry, cache_env, model_env
+from noctaya_operator.serving import EnvEntry
 from noctaya_operator.weights import Prewarm
 
 BACKOFF_LIMIT: Final = 4
-STAGING: Final = "oci-staging"
-REGISTRY_AUTH: Final = "oci-registry-auth"
 SCRATCH: Final = "tmp"
 DOWNLOAD_ENV: Final = frozenset(
     {
@@ -46,9 +46,15 @@ DOWNLOAD_ENV: Final = frozenset(
 _FROM_ELSEWHERE: Final = frozenset({"secretKeyRef", "configMapKeyRef"})
 
 
-def render_prewarm_job(plan: ServicePlan, prewarm: Prewarm) -> Object:
-    """The prewarm Job, with the hash of the weights it brings."""
-    template: Object = {"metadata": {"labels": prewarm_pod_labels(plan)}, "spec": _pod(plan, prewarm)}
+def render_prewarm_job(plan: ServicePlan, prewarm: Prewarm, *, prune: bool = False) -> Object:
+    """The prewarm Job, with the hash of the weights it brings.
+
+    `prune` has it remove what else is in the cache: weights of a former model that nobody uses any more.
+    """
+    template: Object = {
+        "metadata": {"labels": prewarm_pod_labels(plan)},
+        "spec": _pod(plan, prewarm, prune=prune),
+    }
     if annotations := queue_annotations(plan):
         template["metadata"]["annotations"] = annotations
     return manifest(
@@ -66,14 +72,14 @@ def _hash(plan: ServicePlan, prewarm: Prewarm) -> str:
     source, cache = plan.source, plan.cache
     return data_hash(
         scheme=source.scheme,
-        path=source.reference or source.path,
+        path=prewarm.what,
         revision=source.revision,
-        target=prewarm.target,
-        cache=(cache.host_path if cache else "") or plan.names.cache_claim.key.name,
+        target=prewarm.place,
+        cache=(cache.host_path or cache.claim_name if cache else "") or plan.names.cache_claim.key.name,
     )
 
 
-def _pod(plan: ServicePlan, prewarm: Prewarm) -> Object:
+def _pod(plan: ServicePlan, prewarm: Prewarm, *, prune: bool) -> Object:
     pod: Object = {
         "restartPolicy": "OnFailure",
         "automountServiceAccountToken": False,
@@ -83,36 +89,68 @@ def _pod(plan: ServicePlan, prewarm: Prewarm) -> Object:
     if plan.cache is not None and plan.cache.one_node:
         pod["affinity"] = beside_the_weights(plan)
     if prewarm.staged:
-        pod["initContainers"] = [_pull(plan)]
-    pod["containers"] = [_agent(plan, prewarm)]
+        pod["initContainers"] = artifact.containers_before(plan)
+    pod["containers"] = [_agent(plan, prewarm, prune=prune)]
     pod["volumes"] = _volumes(plan, prewarm)
     return pod
 
 
-def _agent(plan: ServicePlan, prewarm: Prewarm) -> Object:
-    place = ["--target", prewarm.target, "--marker", prewarm.marker]
-    if prewarm.staged:
-        args = ["stage", "--from", names.STAGING_MOUNT, *place]
-    else:
-        args = ["download", "--source", plan.source.uri, *place]
+def _agent(plan: ServicePlan, prewarm: Prewarm, *, prune: bool) -> Object:
+    place = ["--source", plan.source.canonical_uri, "--target", prewarm.target, "--marker", prewarm.marker]
     mounts: list[Object] = [cache_mount(read_only=False), {"name": SCRATCH, "mountPath": "/tmp"}]  # noqa: S108
     if prewarm.staged:
-        mounts.append({"name": STAGING, "mountPath": names.STAGING_MOUNT, "readOnly": True})
+        args = ["stage", "--from", names.STAGING_MOUNT, *place]
+        mounts.append(artifact.staging_mount(read_only=True))
+    else:
+        args = ["download", *place]
+        args += [word for glob in prewarm.files.include for word in ("--include", glob)]
+        args += [word for glob in prewarm.files.exclude for word in ("--exclude", glob)]
+        if _secret(plan):
+            mounts.append({"name": MODEL_SECRET, "mountPath": names.MODEL_SECRET_DIR, "readOnly": True})
+    if prune:
+        args.append("--prune")
     return {
         "name": names.CONTAINER_PREWARM,
         "image": plan.images.prewarm,
         "command": [AGENT],
         "args": args,
-        "env": _env(plan),
+        "env": _env(plan, prewarm),
+        "ports": [
+            {"name": names.HTTP_PORT_NAME, "containerPort": names.PREWARM_PORT, "protocol": "TCP"},
+        ],
+        # A process that hangs is started anew, and resumes.
+        "livenessProbe": {
+            "httpGet": {"path": names.PATH_HEALTHZ, "port": names.PREWARM_PORT},
+            "initialDelaySeconds": 10,
+            "periodSeconds": 20,
+            "timeoutSeconds": 5,
+            "failureThreshold": 6,
+        },
         "securityContext": security.restricted_container(),
         "volumeMounts": mounts,
     }
 
 
-def _env(plan: ServicePlan) -> list[Object]:
-    own = {entry["name"]: entry for entry in plan.serving.env}
-    entries = [own.get(entry["name"], entry) for entry in (*cache_env(), *model_env(plan.source))]
-    entries += [entry for entry in own.values() if entry["name"] in DOWNLOAD_ENV and _portable(entry)]
+def _env(plan: ServicePlan, prewarm: Prewarm) -> list[Object]:
+    source, given = plan.source, plan.service.spec.model.source
+    values: dict[str, str] = {}
+    if not prewarm.staged:
+        values = dict(source.env)
+        if _secret(plan):
+            values[names.ENV_PREWARM_SECRET_DIR] = names.MODEL_SECRET_DIR
+            values[names.ENV_PREWARM_CA_FILE] = f"{names.MODEL_SECRET_DIR}/{names.MODEL_CA_KEY}"
+        if source.endpoint:
+            values[names.ENV_PREWARM_ENDPOINT] = source.endpoint
+        if source.scheme is Scheme.S3 and given is not None and given.region:
+            values[names.ENV_PREWARM_REGION] = given.region
+    if (timeout := plan.service.spec.cache.prewarm_timeout) is not None:
+        values[names.ENV_PREWARM_DEADLINE] = format_duration_ns(timeout.nanoseconds)
+    entries: list[EnvEntry] = [{"name": name, "value": value} for name, value in values.items()]
+    entries += [
+        entry
+        for entry in plan.serving.env
+        if entry["name"] in DOWNLOAD_ENV - values.keys() and _portable(entry)
+    ]
     return [dict(entry) for entry in entries]
 
 
@@ -121,33 +159,17 @@ def _portable(entry: EnvEntry) -> bool:
     return not entry.get("valueFrom") or not _FROM_ELSEWHERE.isdisjoint(entry["valueFrom"])
 
 
-def _pull(plan: ServicePlan) -> Object:
-    args = ["pull", plan.source.reference, "--output", names.STAGING_MOUNT, "--no-tty"]
-    mounts: list[Object] = [{"name": STAGING, "mountPath": names.STAGING_MOUNT}]
-    if _registry_secret(plan):
-        args += ["--registry-config", f"{names.REGISTRY_AUTH_DIR}/config.json"]
-        mounts.append({"name": REGISTRY_AUTH, "mountPath": names.REGISTRY_AUTH_DIR, "readOnly": True})
-    return {
-        "name": names.CONTAINER_PULL_OCI_MODEL,
-        "image": plan.images.oras,
-        "args": args,
-        "securityContext": security.restricted_container(),
-        "volumeMounts": mounts,
-    }
-
-
 def _volumes(plan: ServicePlan, prewarm: Prewarm) -> list[Object]:
-    volumes: list[Object] = [cache_volume(plan, plan.cache)] if plan.cache is not None else []
+    volumes: list[Object] = [cache_volume(plan.cache)] if plan.cache is not None else []
     volumes.append({"name": SCRATCH, "emptyDir": {}})
     if prewarm.staged:
-        volumes.append({"name": STAGING, "emptyDir": {}})
-        if secret := _registry_secret(plan):
-            item = {"key": ".dockerconfigjson", "path": "config.json"}
-            source = {"secretName": secret, "defaultMode": security.SECRET_MODE, "items": [item]}
-            volumes.append({"name": REGISTRY_AUTH, "secret": source})
+        volumes += artifact.volumes(plan)
+    elif secret := _secret(plan):
+        source = {"secretName": secret, "defaultMode": security.SECRET_MODE}
+        volumes.append({"name": MODEL_SECRET, "secret": source})
     return volumes
 
 
-def _registry_secret(plan: ServicePlan) -> str:
+def _secret(plan: ServicePlan) -> str:
     source = plan.service.spec.model.source
     return source.secret_ref.name if source is not None and source.secret_ref is not None else ""

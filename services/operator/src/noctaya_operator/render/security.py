@@ -14,6 +14,8 @@ NON_ROOT: Final = 65532
 """User and group of all our images."""
 SECRET_MODE: Final = 0o440
 """Mode of mounted Secrets: readable for the Pod's group, which our user is in."""
+GUEST_SECRET_MODE: Final = 0o444
+"""The same in an engine's Pod, whose user is not known here."""
 
 
 def restricted_pod() -> Object:

@@ -1,0 +1,142 @@
+"""What the gateways of a service are told, so that nobody waits in vain or without knowing for what.
+
+The gateways see annotations of their own Pod as files. Two things are told: that an activation can't succeed,
+once it lasted a while - a pull that fails once may succeed the next time, and whoever repairs an image within
+that time loses no request -, and that the weights are still being downloaded, with the time at which that is
+expected to end. That estimate is told anew only when it has changed by much: each time is a write to a Pod.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from noctaya_api import names
+from noctaya_api.conditions import ConditionStatus, ConditionType
+
+from noctaya_operator.kube.client import KubeClient
+from noctaya_operator.kube.errors import NotFound
+from noctaya_operator.kube.objects import Object, annotations_of, key_of
+from noctaya_operator.kube.resources import PODS
+from noctaya_operator.metrics import OperatorMetrics
+from noctaya_operator.observe import Observation
+from noctaya_operator.prewarm_state import JobState
+from noctaya_operator.reporter import Reporter
+from noctaya_operator.status import previous_status, prewarm_failure, size_text
+
+PATIENCE: Final = 60.0
+"""Seconds a failure has to last; a fifth of the default activation timeout."""
+LIMIT: Final = 512
+"""Characters of a text: it is shown to clients."""
+TOLERANCE: Final = (15.0, 0.2)
+"""Seconds, and part of what is left, by which an estimate may be wrong without being told anew."""
+
+
+class GatewayNotices:
+    """Keeps the annotations of gateway Pods as they should be.
+
+    Args:
+        client: the API server.
+        reporter: knows the newest status of services.
+        metrics: counts writes.
+        now: wall clock.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        reporter: Reporter,
+        *,
+        metrics: OperatorMetrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._reporter = reporter
+        self._metrics = metrics
+        self._now = now
+
+    async def tell(self, service: Object, seen: Observation, gateways: Sequence[Object]) -> float | None:
+        """Set or clear the annotations; returns seconds until one may have to be set. Raises `ApiError`."""
+        why = _doom(seen)
+        wait = self._left(service) if why is not None else 0.0
+        failure = why[:LIMIT] if why is not None and wait <= 0 else None
+        prewarming = prewarming_notice(seen, now=self._now())
+        for pod in gateways:
+            has = annotations_of(pod)
+            change = {}
+            if has.get(names.ANNOTATION_ACTIVATION_FAILURE) != failure:
+                change[names.ANNOTATION_ACTIVATION_FAILURE] = failure
+            known = has.get(names.ANNOTATION_PREWARMING)
+            if not says_the_same(known, prewarming, now=self._now()):
+                change[names.ANNOTATION_PREWARMING] = prewarming
+            if change:
+                await self._annotate(pod, change)
+        return wait if wait > 0 else None
+
+    def _left(self, service: Object) -> float:
+        newest = self._reporter.newest(key_of(service)) or service
+        for condition in previous_status(newest).conditions:
+            if condition.type == ConditionType.DEGRADED and condition.status is ConditionStatus.TRUE:
+                since = datetime.fromisoformat(condition.last_transition_time)
+                return PATIENCE - (self._now() - since).total_seconds()
+        return PATIENCE
+
+    async def _annotate(self, pod: Object, annotations: Mapping[str, str | None]) -> None:
+        key = key_of(pod)
+        body = {"metadata": {"annotations": dict(annotations)}}
+        try:
+            await self._client.patch_merge(
+                PODS, key.namespace, key.name, body, field_manager=names.FIELD_MANAGER
+            )
+        except NotFound:
+            return
+        self._metrics.wrote(PODS, "patch")
+
+
+def _doom(seen: Observation) -> str | None:
+    """Why an activation can't succeed, None when it may."""
+    if seen.backend.ready > 0:
+        return None
+    if seen.finding.hard:
+        return seen.finding.message
+    return prewarm_failure(seen.prewarm) if seen.held and seen.job is JobState.FAILED else None
+
+
+def prewarming_notice(seen: Observation, *, now: datetime) -> str | None:
+    """What to tell of a download that the service is held for, None when it is not held for one."""
+    if not seen.held or seen.job is JobState.FAILED:
+        return None
+    message = "the weights of the model are being downloaded"
+    progress, notice = seen.prewarm, {"message": message}
+    if progress is not None and progress.bytes_total:
+        notice["message"] += f" ({size_text(progress.bytes_total)})"
+    if progress is not None and progress.eta_seconds is not None:
+        ready = now + timedelta(seconds=progress.eta_seconds)
+        notice["readyAt"] = ready.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return json.dumps(notice, ensure_ascii=False)
+
+
+def says_the_same(known: str | None, wanted: str | None, *, now: datetime) -> bool:
+    """Whether a notice need not be told anew."""
+    if known == wanted or known is None or wanted is None:
+        return known == wanted
+    before, after = _parsed(known), _parsed(wanted)
+    if before is None or after is None or before["message"] != after["message"]:
+        return False
+    if before["readyAt"] is None or after["readyAt"] is None:
+        # Once told, an estimate is better than none: it is not taken back while the agent is silent.
+        return before["readyAt"] is not None or after["readyAt"] is None
+    least, part = TOLERANCE
+    left = max(0.0, (after["readyAt"] - now).total_seconds())
+    return bool(abs((after["readyAt"] - before["readyAt"]).total_seconds()) <= max(least, part * left))
+
+
+def _parsed(notice: str) -> dict[str, Any] | None:
+    try:
+        values = json.loads(notice)
+        ready = values.get("readyAt")
+        return {"message": values["message"], "readyAt": ready and datetime.fromisoformat(ready)}
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return None
