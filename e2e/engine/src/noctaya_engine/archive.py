@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -25,14 +26,23 @@ class Entry:
 
 
 class Archive:
-    """An opened archive. Get one by `opened`."""
+    """An opened archive. Get one by `opened`.
+
+    Attributes:
+        identity: the digest that engines know the image by.
+        references: its names.
+        layers: in order, the base first.
+        config: as the OCI image specification has it.
+    """
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
         manifest = json.load(self._member("manifest.json"))[0]
         self.references: list[str] = manifest["RepoTags"] or []
         self.layers: list[str] = manifest["Layers"]
-        self.config: dict[str, Any] = json.load(self._member(manifest["Config"]))
+        config = self._member(manifest["Config"]).read()
+        self.config: dict[str, Any] = json.loads(config)
+        self.identity: str = hashlib.sha256(config).hexdigest()
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -114,14 +114,19 @@ class Engine:
         reference: str,
         build_args: Mapping[str, str],
         secrets: Mapping[str, bytes],
+        fresh: bool = False,
     ) -> None:
         """Build the tar `context`; `secrets` exist only while a step runs that asks for them.
+
+        `fresh` does every step again.
 
         Raises:
             BuildFailed: with the builder's last words.
         """
         with tempfile.TemporaryDirectory(prefix="noctaya-build-") as work:
             arguments = ["--network=host", f"--file={dockerfile}", f"--tag={reference}"]
+            if fresh:
+                arguments.append("--no-cache")
             for name, value in build_args.items():
                 arguments += ["--build-arg", f"{name}={value}"]
             for name, content in secrets.items():
