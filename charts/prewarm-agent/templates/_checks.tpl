@@ -13,6 +13,9 @@
 {{- if and $staged (or .Values.source.files.include .Values.source.files.exclude) -}}
 {{- fail "source.files is for hubs and buckets: an OCI artifact comes whole." -}}
 {{- end -}}
+{{- if and $staged .Values.source.endpoint (ne .Values.source.endpoint (printf "http://%s" (.Values.source.uri | trimPrefix "oci://" | splitList "/" | first))) -}}
+{{- fail "source.endpoint of an oci:// source is for a registry without TLS and must be http:// and that registry." -}}
+{{- end -}}
 {{- if and .Values.source.region (not (hasPrefix "s3://" .Values.source.uri)) -}}
 {{- fail "source.region is for s3:// sources." -}}
 {{- end -}}

@@ -64,15 +64,22 @@ containers:
     resources:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+    # A process that hangs is started anew, and resumes.
     livenessProbe:
       httpGet:
         path: /healthz
         port: 8080
+      initialDelaySeconds: 10
+      periodSeconds: 20
+      timeoutSeconds: 5
+      failureThreshold: 6
     securityContext:
       {{- include "noctaya-prewarm-agent.restrictedContainer" . | nindent 6 }}
     volumeMounts:
       - name: model-cache
         mountPath: /cache
+      - name: tmp
+        mountPath: /tmp
       {{- if $staged }}
       - name: oci-staging
         mountPath: /staging/model
@@ -86,18 +93,29 @@ volumes:
   - name: model-cache
     persistentVolumeClaim:
       claimName: {{ .Values.claim.name }}
+  - name: tmp
+    emptyDir: {}
   {{- if $staged }}
+  # An artifact that is larger ends the Pod, not the node.
   - name: oci-staging
     emptyDir:
-      {{- with $job.stagingSize }}
-      sizeLimit: {{ . }}
-      {{- else }} {}
-      {{- end }}
+      sizeLimit: {{ $job.stagingSize }}
   {{- with $source.secretName }}
   - name: oci-registry-auth
     secret:
       secretName: {{ . }}
       defaultMode: 0440
+      items:
+        - key: .dockerconfigjson
+          path: config.json
+  - name: oci-registry-ca
+    secret:
+      secretName: {{ . }}
+      defaultMode: 0440
+      items:
+        - key: ca.crt
+          path: ca.crt
+      optional: true
   - name: oci-registry-login
     emptyDir:
       medium: Memory
@@ -147,7 +165,7 @@ volumes:
   args:
     - registry-auth
     - --config
-    - /var/run/noctaya/registry-auth/.dockerconfigjson
+    - /var/run/noctaya/registry-auth/config.json
     - --source
     - {{ $source.uri | quote }}
     - --output
@@ -169,13 +187,23 @@ volumes:
     - --to-oci-layout
     - {{ trimPrefix "oci://" $source.uri | quote }}
     - /staging/model:artifact
+    {{- if $source.endpoint }}
+    - --from-plain-http
+    {{- end }}
     {{- if $source.secretName }}
     - --from-registry-config
     - /var/run/noctaya/registry-login/config.json
     {{- end }}
-    {{- if hasPrefix "http://" $source.endpoint }}
-    - --from-plain-http
+  env:
+    # It asks for it and writes nothing there.
+    - name: HOME
+      value: /
+    {{- if $source.secretName }}
+    # Trusted besides the system's authorities; a file that is missing does no harm.
+    - name: SSL_CERT_FILE
+      value: /var/run/noctaya/registry-ca/ca.crt
     {{- end }}
+  terminationMessagePolicy: FallbackToLogsOnError
   securityContext:
     {{- include "noctaya-prewarm-agent.restrictedContainer" . | nindent 4 }}
   volumeMounts:
@@ -184,6 +212,9 @@ volumes:
     {{- if $source.secretName }}
     - name: oci-registry-login
       mountPath: /var/run/noctaya/registry-login
+      readOnly: true
+    - name: oci-registry-ca
+      mountPath: /var/run/noctaya/registry-ca
       readOnly: true
     {{- end }}
 {{- end -}}
