@@ -77,6 +77,7 @@ class ApiClient:
         headers = {"User-Agent": "noctaya-apiserver-tests"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
+        self.server = server
         self._http = httpx.Client(
             base_url=server,
             headers=headers,

@@ -20,6 +20,7 @@ import uvloop
 
 from .lab import Lab
 from .measures import (
+    c1_cold_start,
     o1_operator_scale,
     p1_json_cost,
     p2_stream_cost,
@@ -49,7 +50,12 @@ MEASURES: dict[str, Callable[[Lab], Awaitable[Finding]]] = {
     "P9": p9_wake_latency.measure,
     "P10": p10_aggregate_scaler.measure,
     "O1": o1_operator_scale.measure,
+    "C1": c1_cold_start.measure,
 }
+SUBJECTS: dict[str, str] = {"gateway": "P", "operator": "O", "cluster": "C"}
+"""First letter of the measures of a subject."""
+BY_DEFAULT = tuple(name for name in MEASURES if not name.startswith(SUBJECTS["cluster"]))
+"""A cluster takes root, minutes and memory: one asks for it by name."""
 NEED_WRK = frozenset({"P1", "P3", "P6"})
 
 
@@ -77,12 +83,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """--quick, --only and --write."""
+    """A subject, --quick, --only and --write."""
     parser = argparse.ArgumentParser(prog="noctaya_bench", description=__doc__)
+    parser.add_argument("subject", nargs="?", choices=tuple(SUBJECTS), help="default: gateway and operator")
     parser.add_argument("--quick", action="store_true", help="shorter and fewer rounds (under 4 minutes)")
-    parser.add_argument("--only", type=measure_names, default=tuple(MEASURES), metavar="P1,P2")
+    parser.add_argument("--only", type=measure_names, metavar="P1,P2", help="instead of a subject")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this document")
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.only is None:
+        options.only = measures_of(options.subject)
+    elif options.subject is not None:
+        parser.error("either a subject or --only")
+    return options
+
+
+def measures_of(subject: str | None) -> tuple[str, ...]:
+    """The measures of a subject, or those that are run when none is given."""
+    if subject is None:
+        return BY_DEFAULT
+    return tuple(name for name in MEASURES if name.startswith(SUBJECTS[subject]))
 
 
 def measure_names(text: str) -> tuple[str, ...]:

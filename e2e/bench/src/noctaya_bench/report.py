@@ -1,7 +1,8 @@
 """Findings as Markdown: the summary of promises first, then a table a measure.
 
 docs/performance.md keeps its prose; only what stands between two markers is written by the bench: one pair
-for the gateway and the aggregate scaler, one for the operator, so that each can be measured alone.
+for the gateway and the aggregate scaler, one for the operator, one for a cluster, so that each can be measured
+alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from .verdicts import Finding
 
 GATEWAY = "measured"
 OPERATOR = "operator measured"
+CLUSTER = "cluster measured"
+SECTIONS = {"O": OPERATOR, "C": CLUSTER}
+"""By the first letter of a measure; the others belong to the gateway."""
 BEGIN = "<!-- {section}: begin; written by python -m noctaya_bench --write -->"
 END = "<!-- {section}: end -->"
 
@@ -57,10 +61,10 @@ def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def by_section(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """Findings by the part of the document they belong in; the operator's are called O and a number."""
+    """Findings by the part of the document they belong in."""
     sections: dict[str, list[Finding]] = {}
     for finding in findings:
-        section = OPERATOR if finding.measure.startswith("O") else GATEWAY
+        section = SECTIONS.get(finding.measure[0], GATEWAY)
         sections.setdefault(section, []).append(finding)
     return sections
 

@@ -23,13 +23,22 @@ class ApiRefused(RuntimeError):
 
 
 class Api:
-    """An asynchronous context manager; `path` is everything after the host."""
+    """An asynchronous context manager; `path` is everything after the host.
 
-    def __init__(self, server: str, *, token: str, ca_file: Path) -> None:
+    Args:
+        server: its URL. Plain HTTP is that of a proxy which logs in for us.
+        token: of the user; blank behind a proxy.
+        ca_file: who signed the server's certificate.
+    """
+
+    def __init__(self, server: str, *, token: str = "", ca_file: Path | None = None) -> None:
+        headers = {"User-Agent": "noctaya-bench"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.AsyncClient(
             base_url=server,
-            headers={"Authorization": f"Bearer {token}", "User-Agent": "noctaya-bench"},
-            verify=ssl.create_default_context(cafile=str(ca_file)),
+            headers=headers,
+            verify=ssl.create_default_context(cafile=None if ca_file is None else str(ca_file)),
             timeout=SECONDS,
             limits=httpx.Limits(max_connections=CONNECTIONS),
             trust_env=False,
