@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from noctaya_cluster import Cluster, ClusterError, choose_provider
+from noctaya_cluster import Cluster, ClusterError, Kubectl, choose_provider
 from noctaya_engine import EngineError, images
 from noctaya_parts import BuildError
 from noctaya_scenarios.release import NAMESPACE, HelmFailed, helm_for
@@ -56,30 +56,56 @@ def tell(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noctaya-demo-")))
         ground = stack.enter_context(_cluster(console, provider, confirmed=confirmed))
-        model_image = _load(console, ground.cluster)
-        stack.enter_context(_installed(console, ground))
-        stack.enter_context(_applied(console, ground, manifests, model_image=model_image))
-        with Step(console, "endpoint") as step:
-            kubectl = ground.cluster.kubectl
-            forward = stack.enter_context(
-                Forward(kubectl, namespace=NAMESPACE_OF_DEMO, service=SERVICE, folder=folder, port=port)
-            )
-            place = stack.enter_context(
-                ClusterPlace(kubectl, namespace=NAMESPACE_OF_DEMO, service=SERVICE, forward=forward)
-            )
-            url = f"http://{forward.address}/v1"
-            step.say(f"{url} leads to service/{SERVICE}")
-        act = Act(console, place, url)
-        act.asleep()
-        act.cold_start()
-        act.warm_answer()
-        act.burst()
-        act.back_to_zero()
-        act.draw()
-        if keep:
-            console.print(f"  export KUBECONFIG={ground.cluster.kubeconfig}", soft_wrap=True)
-            console.print(f"  kubectl --namespace {NAMESPACE_OF_DEMO} get llmservices,pods\n")
-            act.stay()
+        try:
+            _perform(console, ground, stack, manifests=manifests, folder=folder, port=port, keep=keep)
+        except Exception:
+            _keep_evidence(console, ground.cluster)
+            raise
+
+
+def _perform(
+    console: Console,
+    ground: Ground,
+    stack: ExitStack,
+    *,
+    manifests: Path,
+    folder: Path,
+    port: int,
+    keep: bool,
+) -> None:
+    """Everything on the cluster; what has to be undone is left to `stack`."""
+    model_image = _load(console, ground.cluster)
+    stack.enter_context(_installed(console, ground))
+    stack.enter_context(_namespace(console, ground))
+    _apply(console, ground.cluster.kubectl, manifests, model_image=model_image)
+    with Step(console, "endpoint") as step:
+        kubectl = ground.cluster.kubectl
+        forward = stack.enter_context(
+            Forward(kubectl, namespace=NAMESPACE_OF_DEMO, service=SERVICE, folder=folder, port=port)
+        )
+        place = stack.enter_context(
+            ClusterPlace(kubectl, namespace=NAMESPACE_OF_DEMO, service=SERVICE, forward=forward)
+        )
+        url = f"http://{forward.address}/v1"
+        step.say(f"{url} leads to service/{SERVICE}")
+    act = Act(console, place, url)
+    act.asleep()
+    act.cold_start()
+    act.warm_answer()
+    act.burst()
+    act.back_to_zero()
+    act.draw()
+    if keep:
+        console.print(f"  export KUBECONFIG={ground.cluster.kubeconfig}", soft_wrap=True)
+        console.print(f"  kubectl --namespace {NAMESPACE_OF_DEMO} get llmservices,pods\n")
+        act.stay()
+
+
+def _keep_evidence(console: Console, cluster: Cluster) -> None:
+    with Step(console, "evidence") as step:
+        folder = Path(tempfile.mkdtemp(prefix="noctaya-demo-failed-"))
+        cluster.diagnostics(folder, namespaces=(NAMESPACE_OF_DEMO, NAMESPACE))
+        step.say(f"objects, events and logs are in {folder}")
 
 
 @contextmanager
@@ -141,10 +167,9 @@ def _installed(console: Console, ground: Ground) -> Iterator[None]:
 
 
 @contextmanager
-def _applied(console: Console, ground: Ground, manifests: Path, *, model_image: str) -> Iterator[None]:
-    """The manifests are applied in a namespace of their own and the service sleeps; all gone at the end."""
+def _namespace(console: Console, ground: Ground) -> Iterator[None]:
+    """A namespace for the manifests; it and all that they make is gone at the end."""
     kubectl = ground.cluster.kubectl
-    where = ("--namespace", NAMESPACE_OF_DEMO)
     with Step(console, "namespace") as step:
         made = kubectl.attempt("create", "namespace", NAMESPACE_OF_DEMO)
         if made.returncode != 0:
@@ -155,23 +180,6 @@ def _applied(console: Console, ground: Ground, manifests: Path, *, model_image: 
         step.say(NAMESPACE_OF_DEMO)
     had_runtime = kubectl.attempt("get", "inferenceruntime", RUNTIME).returncode == 0
     try:
-        with Step(console, "claim") as step:
-            fill_claim(
-                kubectl,
-                namespace=NAMESPACE_OF_DEMO,
-                claim=CLAIM,
-                size=CLAIM_SIZE,
-                image=model_image,
-                source=models_directory() / FOLDER / Path(MEMBER).name,
-                target=PurePosixPath(FOLDER) / Path(MEMBER).name,
-            )
-            step.say(f"the weights are on the claim “{CLAIM}”")
-        with Step(console, "apply") as step:
-            kubectl.run(*where, "apply", "--filename", str(manifests))
-            for state in ("jsonpath={.status.phase}=ScaledToZero", "condition=AutoscalingReady"):
-                service = f"llmservice/{SERVICE}"
-                kubectl.run(*where, "wait", f"--for={state}", service, f"--timeout={IDLE_WITHIN}")
-            step.say(f"{manifests} as it is; kubectl get llmservice {SERVICE}: ScaledToZero")
         yield
     finally:
         if ground.shared:
@@ -180,3 +188,25 @@ def _applied(console: Console, ground: Ground, manifests: Path, *, model_image: 
                 if not had_runtime:
                     kubectl.run("delete", "--ignore-not-found", "inferenceruntime", RUNTIME)
                 step.say(f"namespace {NAMESPACE_OF_DEMO} and what was in it")
+
+
+def _apply(console: Console, kubectl: Kubectl, manifests: Path, *, model_image: str) -> None:
+    """The claim holds the weights and the service sleeps."""
+    where = ("--namespace", NAMESPACE_OF_DEMO)
+    with Step(console, "claim") as step:
+        fill_claim(
+            kubectl,
+            namespace=NAMESPACE_OF_DEMO,
+            claim=CLAIM,
+            size=CLAIM_SIZE,
+            image=model_image,
+            source=models_directory() / FOLDER / Path(MEMBER).name,
+            target=PurePosixPath(FOLDER) / Path(MEMBER).name,
+        )
+        step.say(f"the weights are on the claim “{CLAIM}”")
+    with Step(console, "apply") as step:
+        kubectl.run(*where, "apply", "--filename", str(manifests))
+        for state in ("jsonpath={.status.phase}=ScaledToZero", "condition=AutoscalingReady"):
+            service = f"llmservice/{SERVICE}"
+            kubectl.run(*where, "wait", f"--for={state}", service, f"--timeout={IDLE_WITHIN}")
+        step.say(f"{manifests} as it is; kubectl get llmservice {SERVICE}: ScaledToZero")
