@@ -99,9 +99,10 @@ class Release:
         found = json.loads(self._helm.run("list", f"--namespace={NAMESPACE}", "--output=json"))
         if not any(each["name"] == RELEASE and each["status"] == "deployed" for each in found):
             return {}
-        values = json.loads(
-            self._helm.run("get", "values", RELEASE, f"--namespace={NAMESPACE}", "--output=json")
-        )
+        values = (
+            json.loads(self._helm.run("get", "values", RELEASE, f"--namespace={NAMESPACE}", "--output=json"))
+            or {}
+        )  # null for one that was installed without any
         annotations = values.get("operator", {}).get("podAnnotations", {})
         return {"gateway": values.get("gateway"), "podAnnotation": annotations.get("chart")}
 
