@@ -1,7 +1,8 @@
 import argparse
 
 import pytest
-from noctaya_bench.__main__ import MEASURES, exit_code, failed, measure_names, parse_arguments
+from noctaya_bench import __main__
+from noctaya_bench.__main__ import MEASURES, exit_code, failed, main, measure_names, parse_arguments
 from noctaya_bench.measures.p3_added_latency import added_ms
 from noctaya_bench.measures.p10_aggregate_scaler import Pushes
 from noctaya_bench.peers.go_proxy import cache_directory
@@ -14,8 +15,28 @@ def found(value):
 
 
 def test_all_measures_run_unless_some_are_named():
-    assert parse_arguments([]).only == tuple(MEASURES)
+    assert parse_arguments([]).only == tuple(name for name in MEASURES if name != "C1")
+    assert parse_arguments(["operator"]).only == ("O1",)
+    assert parse_arguments(["cluster", "--quick"]).only == ("C1",)
     assert parse_arguments(["--only", "p1, P10"]).only == ("P1", "P10")
+
+
+def test_a_subject_and_names_together_are_refused():
+    with pytest.raises(SystemExit, match="2"):
+        parse_arguments(["cluster", "--only", "P1"])
+
+
+def test_a_cluster_needs_no_tool_of_the_gateways_peers(monkeypatch, capsys):
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(__main__, "find_tools", lambda: Tools(nginx=None, wrk=None, go=None))
+    monkeypatch.setitem(MEASURES, "C1", found_nothing)
+    assert main(["cluster"]) == 0
+    assert main(["--only", "P1"]) == 2
+    assert "not installed" in capsys.readouterr().err
+
+
+async def found_nothing(lab):
+    return Finding(measure="C1", title="")
 
 
 def test_unknown_measure_is_refused_by_name():

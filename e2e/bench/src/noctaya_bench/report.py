@@ -1,8 +1,7 @@
 """Findings as Markdown: the summary of promises first, then a table a measure.
 
-docs/performance.md keeps its prose; only what stands between two markers is written by the bench: one pair
-for the gateway and the aggregate scaler, one for the operator, one for a cluster, so that each can be measured
-alone.
+docs/performance.md keeps its prose; only what stands between two markers is written by the bench. Gateway and
+aggregate scaler, operator, and cluster have a pair of their own each, so that each can be measured alone.
 """
 
 from __future__ import annotations

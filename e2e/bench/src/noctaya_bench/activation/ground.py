@@ -56,7 +56,7 @@ def service_at_zero(cluster: Cluster, folder: Path, *, gateways: int) -> Iterato
 
 
 def plain_twin(deployment: Object) -> Object:
-    """A Deployment of the same Pods under other labels, with no replica: neither ours nor KEDA's to touch. Pure."""
+    """A Deployment of the same Pods under other labels, with no replica, that nobody else touches. Pure."""
     labels = {names.LABEL_NAME: PLAIN}
     template = copy.deepcopy(deployment["spec"]["template"])
     template["metadata"] = {"labels": labels}

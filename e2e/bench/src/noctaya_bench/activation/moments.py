@@ -1,7 +1,7 @@
 """The moments of a cold start and the phases between them. Pure.
 
-All of them are read from one monotonic clock, that of the bench, when the news arrives: an event of a watch, a
-message of the scaler's stream, the first byte of an answer. Kubernetes' own timestamps are whole seconds.
+All of them are read from one monotonic clock, that of the bench, when the news arrives: an event of a watch,
+a message of the scaler's stream, the first byte of an answer. Kubernetes' own timestamps are whole seconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who sees what happens in the namespace: watches of Deployments, Pods and Events, and a client of the scaler."""
+"""Who sees what happens: watches of Deployments, Pods and Events of a namespace, a client of its scaler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from noctaya_api import names
 from noctaya_api.externalscaler.client import ExternalScalerClient
@@ -16,6 +16,7 @@ from ..cluster.api import Api
 from .moments import PodStart
 
 Object = dict[str, Any]
+T = TypeVar("T")
 
 DEPLOYMENTS, PODS, EVENTS = "deployments", "pods", "events"
 PATHS: Final = {
@@ -104,11 +105,12 @@ class Observer:
             self._active.append((at, active))
             self._news.notify_all()
 
-    async def _until(self, look: Callable[[], Any], *, what: str) -> Any:
+    async def _until(self, look: Callable[[], T | None], *, what: str) -> T:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS), self._news:
-                await self._news.wait_for(lambda: look() is not None)
-                return look()
+                while (found := look()) is None:
+                    await self._news.wait()
+                return found
         except TimeoutError as error:
             raise TimeoutError(f"{what}: it was not seen within {PATIENCE_SECONDS:g} s") from error
 

@@ -57,9 +57,10 @@ async def series(scene: Scene, server: str, *, count: int) -> tuple[list[ColdSta
             plain.append(await plain_start(observer, api, scene.namespace))
             begun = time.monotonic()
             await asyncio.to_thread(scene.await_zero, SERVICE)
+            cold, ours, alone = starts[-1].total * 1000, starts[-1].added * 1000, plain[-1].total * 1000
             say(
-                f"  {len(starts)} of {count}: {starts[-1].total * 1000:.0f} ms, ours {starts[-1].added * 1000:.0f}; "
-                f"plain {plain[-1].total * 1000:.0f} ms; back at zero after {time.monotonic() - begun:.0f} s"
+                f"  {len(starts)} of {count}: {cold:.0f} ms, ours {ours:.0f}; plain {alone:.0f} ms; "
+                f"back at zero after {time.monotonic() - begun:.0f} s"
             )
     return starts, plain
 
