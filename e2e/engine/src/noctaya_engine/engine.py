@@ -82,14 +82,7 @@ class Engine:
         layout.folder.mkdir(parents=True, exist_ok=True)
         with shared(layout.users_lock):
             _start_or_join(layout, report)
-            layout.client_config.mkdir(exist_ok=True)
-            env = {
-                "DOCKER_HOST": f"unix://{layout.docker_socket}",
-                "DOCKER_CONFIG": str(layout.client_config),
-                "DOCKER_CONTEXT": "",
-                "DOCKER_TLS_VERIFY": "",
-            }
-            yield cls(DockerCommand(find_command(), env=env), kind=kind, report=report)
+            yield cls(DockerCommand(find_command(), env=environment(layout)), kind=kind, report=report)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -158,9 +151,9 @@ def check_can_run(layout: Layout) -> None:
         raise EngineUnavailable(
             "the private engine needs Linux and root; `--engine system` uses the machine's own Docker"
         )
-    if len(str(layout.containerd_socket)) > MAX_SOCKET_PATH:
+    if len(os.fsencode(layout.docker_socket)) > MAX_SOCKET_PATH:
         raise EngineUnavailable(
-            f"the path {layout.containerd_socket} is too long for a socket; "
+            f"the path {layout.docker_socket} is too long for a socket; "
             "set XDG_CACHE_HOME to a folder with a shorter one"
         )
 
@@ -198,6 +191,25 @@ def _start_or_join(layout: Layout, report: Report) -> None:
                 raise EngineUnavailable(f"the private engine did not start:\n{_what_it_said(layout)}")
             time.sleep(0.05)
         report(f"private engine ready in {time.monotonic() - started:.1f} s")
+        _forget_the_last_users(layout)
+
+
+def _forget_the_last_users(layout: Layout) -> None:
+    """Containers and layers without a name, which those who were killed could not remove."""
+    docker = DockerCommand(find_command(), env=environment(layout))
+    for kind in ("container", "image"):
+        docker(kind, "prune", "--force")
+
+
+def environment(layout: Layout) -> dict[str, str]:
+    """Variables that make any Docker client talk to the engine there, whatever the machine's own say."""
+    layout.client_config.mkdir(exist_ok=True)
+    return {
+        "DOCKER_HOST": f"unix://{layout.docker_socket}",
+        "DOCKER_CONFIG": str(layout.client_config),
+        "DOCKER_CONTEXT": "",
+        "DOCKER_TLS_VERIFY": "",
+    }
 
 
 def _spawn_keeper(layout: Layout, lock: IO[str]) -> None:

@@ -21,14 +21,12 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Final
 
-from noctaya_engine.layout import Layout
+from noctaya_engine.layout import PRIVATE, Layout
 from noctaya_engine.locking import take_if_unused
 
 POLL_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 15.0
 """For dockerd to end its containers before it is killed."""
-SHIM_SOCKETS: Final = Path("/run/containerd")
-"""Fixed in containerd; covered by an empty file system here, so that another containerd's is not seen."""
 CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -64,13 +62,14 @@ class Keeper:
 
     def _prepare(self) -> None:
         shutil.rmtree(self._layout.run, ignore_errors=True)
+        remove_cgroups(self._layout.cgroup)
         for folder in (self._layout.run, self._layout.logs, self._layout.folder / "tmp"):
             folder.mkdir(parents=True, exist_ok=True)
         self._layout.run.chmod(0o700)
         (self._layout.run / "containerd.toml").write_text(self._layout.containerd_config())
         (self._layout.run / "dockerd.json").write_text(self._layout.dockerd_config())
-        SHIM_SOCKETS.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["mount", "-t", "tmpfs", "noctaya-engine", SHIM_SOCKETS], check=True)
+        PRIVATE.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "noctaya-engine", PRIVATE], check=True)
 
     def _start(self, name: str, command: list[str]) -> None:
         env = {**os.environ, "DOCKER_TMPDIR": str(self._layout.folder / "tmp")}

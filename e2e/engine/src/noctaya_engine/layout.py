@@ -25,8 +25,13 @@ CONTAINERD_PLUGINS_LEFT_OUT: Final = (
     "io.containerd.snapshotter.v1.zfs",
     "io.containerd.tracing.processor.v1.otlp",
 )
-MAX_SOCKET_PATH: Final = 100
-"""Linux takes 107 bytes; containerd appends `.ttrpc` to its own."""
+MAX_SOCKET_PATH: Final = 107
+"""What Linux takes."""
+PRIVATE: Final = Path("/run/containerd")
+"""Fixed in containerd for the sockets of its shims. The keeper covers it by an empty file system that nobody
+else sees, so all that lives only as long as the engine is there: another containerd's files are not in reach,
+and no path is too long for a socket.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        """Sockets and pid files; emptied before each start."""
+        """The engine's socket and its configuration; made anew at each start."""
         return self.folder / "run"
 
     @property
@@ -47,8 +52,8 @@ class Layout:
 
     @property
     def containerd_socket(self) -> Path:
-        """Where its containerd answers."""
-        return self.run / "containerd.sock"
+        """Where its containerd answers, within the engine's own mount namespace."""
+        return PRIVATE / "containerd.sock"
 
     @property
     def logs(self) -> Path:
@@ -87,7 +92,7 @@ class Layout:
             [
                 "version = 2",
                 f"root = {json.dumps(str(self.folder / 'containerd'))}",
-                f"state = {json.dumps(str(self.run / 'containerd'))}",
+                f"state = {json.dumps(str(PRIVATE / 'state'))}",
                 f"disabled_plugins = {left_out}",
                 "[grpc]",
                 f"address = {json.dumps(str(self.containerd_socket))}",
@@ -119,9 +124,9 @@ class Layout:
             "--data-root",
             str(self.folder / "data"),
             "--exec-root",
-            str(self.run / "docker"),
+            str(PRIVATE / "docker"),
             "--pidfile",
-            str(self.run / "dockerd.pid"),
+            str(PRIVATE / "dockerd.pid"),
             "--host",
             f"unix://{self.docker_socket}",
             "--containerd",
