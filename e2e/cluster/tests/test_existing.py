@@ -103,7 +103,7 @@ def test_a_change_of_context_during_a_test_changes_nothing(
             "kubernetes.io/hostname on node-0, node-1",
         ),
         ("get deployments", json.dumps({"items": []}), "KEDA in namespace keda"),
-        ("get apiservice", (1, "not found"), "external metrics API"),
+        ("get --raw /apis/external.metrics", (1, "not found"), "external metrics API"),
         ("get storageclasses", json.dumps({"items": storage("false")}), "a default StorageClass"),
     ],
 )

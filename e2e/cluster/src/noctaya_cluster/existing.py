@@ -116,9 +116,9 @@ class ExistingCluster(Cluster):
             found = operator["spec"]["template"]["metadata"].get("labels", {}).get(key)
             if found != value:
                 self._report(f"KEDA's Pods have no label {key}={value}: network policies must name another")
-        service = self.kubectl.attempt("get", "apiservice", keda.METRICS_API)
+        service = self.kubectl.attempt("get", "--raw", keda.METRICS_PATH)
         if service.returncode != 0:
-            faults.append(f"the external metrics API ({keda.METRICS_API}), which KEDA serves")
+            faults.append(f"the external metrics API ({keda.METRICS_PATH}), which KEDA serves")
         return faults
 
     def _storage_faults(self) -> list[str]:

@@ -28,7 +28,7 @@ PATHS: Final = {
 }
 """Where the manifests expect the programs."""
 DEPLOYMENTS: Final = ("keda-operator", "keda-metrics-apiserver", "keda-admission")
-METRICS_API: Final = "v1beta1.external.metrics.k8s.io"
+METRICS_PATH: Final = "/apis/external.metrics.k8s.io/v1beta1"
 
 
 def objects(manifests: str) -> list[Object]:

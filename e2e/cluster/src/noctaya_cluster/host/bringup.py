@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +58,7 @@ class Bringup:
         parts = Parts(self._layout, self._decide())
         addresses = parts.record.addresses
         probe = Probe(self._layout, addresses)
-        with ThreadPoolExecutor() as pool:
+        with self._pool(parts) as pool:
             archives = pool.submit(ensure_archives, own_images(programs), cache_folder())
             manifests = pool.submit(keda_objects, programs["kubectl"])
             self._start_control(parts, programs)
@@ -115,6 +116,18 @@ class Bringup:
 
     def _say(self, line: str) -> None:
         self._report(f"{time.monotonic() - self._began:5.1f} s  {line}")
+
+    @contextmanager
+    def _pool(self, parts: Parts) -> Iterator[ThreadPoolExecutor]:
+        """Threads that are over on return. After an error or Ctrl-C what they wait for is ended first."""
+        pool = ThreadPoolExecutor()
+        try:
+            yield pool
+        except BaseException:
+            parts.cgroup.kill()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _decide(self) -> Record:
         """Everything that is up to the machine, on disk before anything is made."""

@@ -21,7 +21,7 @@ class Parts:
     def __init__(self, layout: Layout, record: Record) -> None:
         self.layout = layout
         self.record = record
-        cgroup = Cgroup.of_this_machine(layout.cgroup)
+        self.cgroup = cgroup = Cgroup.of_this_machine(layout.cgroup)
         addresses = record.addresses
         self.configurations = [Node(number, name, layout, addresses) for number, name in enumerate(NODES, 1)]
         self.control = Machine(CONTROL, layout=layout, cgroup=cgroup, private={"/run": MEMORY})
