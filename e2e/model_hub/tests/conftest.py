@@ -1,10 +1,14 @@
 """A hub with one repository, one bucket, and clients that know only it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 from noctaya_model_hub import Hub, Pattern, Served, running_hub
+
+# looptime's plugin asks for the current loop before every test; on Python 3.11 that makes one for good.
+asyncio.set_event_loop(None)
 
 WEIGHTS = Pattern(size=3_000_007, seed=7)
 FILES = {

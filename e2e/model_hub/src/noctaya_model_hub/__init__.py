@@ -5,7 +5,7 @@ process, which is what runs inside the end-to-end cluster.
 """
 
 from noctaya_model_hub.content import Content, Inline, OnDisk, Pattern, git_sha1, md5, sha256
-from noctaya_model_hub.faults import Effect, Fault, Match, too_many
+from noctaya_model_hub.faults import Effect, Fault, Faults, Match, too_many
 from noctaya_model_hub.log import Seen
 from noctaya_model_hub.repository import Commit, Hub, Repository
 from noctaya_model_hub.serving import Addresses, Served, running_hub
@@ -16,6 +16,7 @@ __all__ = [
     "Content",
     "Effect",
     "Fault",
+    "Faults",
     "Hub",
     "Inline",
     "Match",

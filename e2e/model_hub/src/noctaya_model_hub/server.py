@@ -83,11 +83,13 @@ class Server:
                     await self._serve(request, reader, writer)
                     if request.headers.get("connection", "").lower() == "close":
                         break
+            writer.close()
+            await _closed(writer)
         except asyncio.CancelledError:
             writer.transport.abort()
+            await _closed(writer)
         finally:
             self._connections.discard(task)
-            writer.close()
 
     async def _serve(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -132,6 +134,12 @@ class Server:
             text = f"the stand-in failed: {type(error).__name__}: {error}"
             effect = Effect(status=500, body=text.encode())
             return altered(Reply(route="error"), effect), effect
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """Wait until the connection is no more, however it ended."""
+    with contextlib.suppress(ConnectionError, ssl.SSLError):
+        await writer.wait_closed()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:

@@ -57,6 +57,52 @@ def check_signature(request: Request, keys: Mapping[str, str], *, now: datetime.
         raise Refused("InvalidAccessKeyId", f"nobody has the access key {access_key}")
     if "host" not in signed.split(";"):
         raise Refused("AccessDenied", "the host header is not signed")
+    expected = signature_of(
+        request,
+        secret=secret,
+        stamp=stamp,
+        scope=scope,
+        signed=signed.split(";"),
+        query=query,
+        payload=payload,
+    )
+    if not hmac.compare_digest(expected, signature):
+        raise Refused("SignatureDoesNotMatch", "the signature is not the one we calculate")
+
+
+def sign(
+    request: Request, *, access_key: str, secret: str, now: datetime.datetime, region: str = "us-east-1"
+) -> dict[str, str]:
+    """The headers that sign a request without a body; its host header must be set."""
+    stamp = now.strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{stamp[:8]}/{region}/s3/aws4_request"
+    added = {"x-amz-date": stamp, "x-amz-content-sha256": hashlib.sha256(b"").hexdigest()}
+    full = Request(method=request.method, target=request.target, headers={**request.headers, **added})
+    signed = sorted(full.headers)
+    signature = signature_of(
+        full,
+        secret=secret,
+        stamp=stamp,
+        scope=scope,
+        signed=signed,
+        query=parse_qsl(urlsplit(request.target).query, keep_blank_values=True),
+        payload=added["x-amz-content-sha256"],
+    )
+    credential = f"Credential={access_key}/{scope}, SignedHeaders={';'.join(signed)}, Signature={signature}"
+    return {**added, "authorization": f"{_ALGORITHM} {credential}"}
+
+
+def signature_of(
+    request: Request,
+    *,
+    secret: str,
+    stamp: str,
+    scope: str,
+    signed: list[str],
+    query: list[tuple[str, str]],
+    payload: str,
+) -> str:
+    """The signature, in hexadecimal, of a request whose headers `signed` are part of it."""
     canonical = "\n".join(
         [
             request.method,
@@ -64,15 +110,13 @@ def check_signature(request: Request, keys: Mapping[str, str], *, now: datetime.
             "&".join(
                 f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}" for name, value in sorted(query)
             ),
-            *(f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signed.split(";")),
+            *(f"{name}:{' '.join(request.headers.get(name, '').split())}" for name in signed),
             "",
-            signed,
+            ";".join(signed),
             payload,
         ]
     )
-    expected = _sign(secret, stamp, scope, canonical)
-    if not hmac.compare_digest(expected, signature):
-        raise Refused("SignatureDoesNotMatch", "the signature is not the one we calculate")
+    return _sign(secret, stamp, scope, canonical)
 
 
 def _check_age(stamp: str, lifetime: datetime.timedelta, now: datetime.datetime) -> None:

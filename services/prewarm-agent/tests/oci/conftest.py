@@ -1,5 +1,6 @@
 """What the tests of OCI staging share: `oci_artifacts` as a module, a run, an empty cache."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,9 @@ from noctaya_prewarm.settings import AgentSettings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from oci_artifacts import LayoutWriter
+
+# looptime's plugin asks for the current loop before every test; on Python 3.11 that makes one for good.
+asyncio.set_event_loop(None)
 
 
 @pytest.fixture
