@@ -73,8 +73,7 @@ def test_up_gives_what_was_promised(cluster: HostCluster, before: Machine) -> No
 
     assert cluster.faults() == []
     assert cluster.nodes == ["node-1", "node-2"]
-    for node in cluster.kubectl.items("nodes"):
-        assert node["status"]["capacity"]["noctaya.io/fake-gpu"] == "8"
+    assert accelerators(cluster) == ["8", "8"]
     assert cluster.kubectl.run("get", "--raw", "/apis/external.metrics.k8s.io/v1beta1")
     assert "Kubernetes 1." in cluster.status()
 
@@ -140,6 +139,7 @@ def test_what_died_is_started_again_and_nothing_is_lost(cluster: HostCluster) ->
 
     assert cluster.faults() == []
     assert cluster.kubectl.get("configmap", "keep")["data"] == {"a": "b"}
+    assert accelerators(cluster) == ["8", "8"]
 
 
 def test_a_report_holds_logs_of_pods_processes_and_machines(cluster: HostCluster, tmp_path: Path) -> None:
@@ -179,6 +179,11 @@ def test_down_after_kill_9_halfway_leaves_nothing(cluster: HostCluster, state: P
     cluster.stop()
 
     assert traces(state) == []
+
+
+def accelerators(cluster: HostCluster) -> list[str]:
+    """What the nodes say that they can give."""
+    return [node["status"]["allocatable"]["noctaya.io/fake-gpu"] for node in cluster.kubectl.items("nodes")]
 
 
 def cluster_pid(cluster: HostCluster, name: str) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pytest
 import yaml
 from noctaya_cluster import keda
 
@@ -15,6 +18,7 @@ kind: Deployment
 metadata: {name: keda-operator, namespace: keda}
 spec:
   template:
+    metadata: {labels: {app: keda-operator}}
     spec:
       containers:
       - name: keda-operator
@@ -67,4 +71,17 @@ def test_what_is_missing_or_unavailable_is_named() -> None:
     ]
 
     assert keda.unavailable(found) == ["keda-metrics-apiserver", "keda-admission"]
-    assert keda.unavailable([deployment(name, available=True) for name in keda.DEPLOYMENTS]) == []
+
+
+@pytest.mark.parametrize(
+    "names", [keda.DEPLOYMENTS.keys(), keda.DEPLOYMENTS.values()], ids=["manifests", "chart"]
+)
+def test_keda_is_found_however_it_was_installed(names: Iterable[str]) -> None:
+    assert keda.unavailable([deployment(name, available=True) for name in names]) == []
+
+
+def test_pods_have_the_labels_of_the_chart_too() -> None:
+    _, operator = keda.objects(MANIFESTS)
+
+    labels = operator["spec"]["template"]["metadata"]["labels"]
+    assert labels == {"app": "keda-operator", "app.kubernetes.io/name": "keda-operator"}

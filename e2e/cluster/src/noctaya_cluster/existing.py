@@ -16,7 +16,7 @@ from .provider import Cluster, Report
 
 FLAG: Final = "--yes-use-this-cluster"
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
-KEDA_LABEL: Final = ("app.kubernetes.io/name", "keda-operator")
+KEDA_LABEL: Final = ("app", "keda-operator")
 """By which network policies admit KEDA."""
 
 
@@ -112,7 +112,7 @@ class ExistingCluster(Cluster):
             faults.append(f"KEDA in namespace {keda.NAMESPACE} ({', '.join(missing)} not available)")
         else:
             key, value = KEDA_LABEL
-            operator = next(each for each in deployments if each["metadata"]["name"] == keda.DEPLOYMENTS[0])
+            operator = next(each for each in deployments if each["metadata"]["name"] == KEDA_LABEL[1])
             found = operator["spec"]["template"]["metadata"].get("labels", {}).get(key)
             if found != value:
                 self._report(f"KEDA's Pods have no label {key}={value}: network policies must name another")

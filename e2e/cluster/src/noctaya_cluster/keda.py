@@ -27,7 +27,13 @@ PATHS: Final = {
     "keda-webhooks": "/keda-admission-webhooks",
 }
 """Where the manifests expect the programs."""
-DEPLOYMENTS: Final = ("keda-operator", "keda-metrics-apiserver", "keda-admission")
+DEPLOYMENTS: Final = {
+    "keda-operator": "keda-operator",
+    "keda-metrics-apiserver": "keda-operator-metrics-apiserver",
+    "keda-admission": "keda-admission-webhooks",
+}
+"""What must be available: names in the manifests and in the chart."""
+NAME_LABEL: Final = "app.kubernetes.io/name"
 METRICS_PATH: Final = "/apis/external.metrics.k8s.io/v1beta1"
 
 
@@ -44,7 +50,10 @@ def _prepared(original: Object) -> Object:
     if original["kind"] != "Deployment":
         return original
     deployment = copy.deepcopy(original)
-    for container in deployment["spec"]["template"]["spec"]["containers"]:
+    template = deployment["spec"]["template"]
+    # The chart labels pods so, and network policies go by it; the manifests have `app` alone.
+    template["metadata"]["labels"].setdefault(NAME_LABEL, DEPLOYMENTS[deployment["metadata"]["name"]])
+    for container in template["spec"]["containers"]:
         container["image"] = _released(container["image"])
         container["imagePullPolicy"] = "IfNotPresent"
         container["readinessProbe"] |= {"initialDelaySeconds": 1, "periodSeconds": 1}
@@ -64,4 +73,4 @@ def unavailable(deployments: Iterable[Object]) -> list[str]:
     available = {
         each["metadata"]["name"] for each in deployments if is_true(each.get("status", {}), "Available")
     }
-    return [name for name in DEPLOYMENTS if name not in available]
+    return [name for name, of_chart in DEPLOYMENTS.items() if not available & {name, of_chart}]

@@ -101,6 +101,7 @@ class Bringup:
         if faults and probe.api_answers():
             self._say(f"applying DNS and KEDA again ({'; '.join(faults)})")
             kubectl = Kubectl(ensure("kubectl", report=self._report)["kubectl"], self._layout.kubeconfig)
+            finish_nodes(kubectl, parts.record.addresses)
             install(kubectl, parts.record.addresses, keda_objects(Path(kubectl.prefix[0])))
             faults = probe.faults_after(4 * PASSING_SECONDS)
         return faults or last_words_of(parts.dead())

@@ -39,6 +39,7 @@ class HostCluster(Cluster):
     def __init__(self, state: Path | None = None, *, report: Report = print) -> None:
         self._layout = Layout((state or default_state()).absolute())
         self._report = report
+        self._kubectl: Kubectl | None = None
 
     @property
     def kubeconfig(self) -> Path:
@@ -48,7 +49,9 @@ class HostCluster(Cluster):
     @property
     def kubectl(self) -> Kubectl:
         """kubectl for this cluster."""
-        return Kubectl(ensure("kubectl", report=self._report)["kubectl"], self.kubeconfig)
+        if self._kubectl is None:
+            self._kubectl = Kubectl(ensure("kubectl", report=self._report)["kubectl"], self.kubeconfig)
+        return self._kubectl
 
     def start(self) -> None:
         """Bring it up. One that is up is left alone if it is well, mended if it is not, else made anew."""
@@ -57,6 +60,8 @@ class HostCluster(Cluster):
             if self._layout.state.exists():
                 if not (faults := self._mended()):
                     self._report("the cluster is up")
+                    for node in self._probe().cordoned():  # by a test that was killed, or one that runs
+                        self._report(f"{node} takes no pods: kubectl uncordon {node}")
                     return
                 self._report(f"what is left of a cluster is removed first: {'; '.join(faults)}")
                 clean(self._layout)

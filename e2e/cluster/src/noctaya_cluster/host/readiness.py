@@ -74,6 +74,12 @@ class Probe:
             time.sleep(0.5)
         return faults
 
+    def cordoned(self) -> list[str]:
+        """Nodes that take no pods because somebody said so."""
+        with self._client() as client:
+            nodes = _items(client, "/api/v1/nodes")
+        return [node["metadata"]["name"] for node in nodes if node["spec"].get("unschedulable")]
+
     def api_answers(self) -> bool:
         """Whether the API server is ready now."""
         with self._client() as client:
