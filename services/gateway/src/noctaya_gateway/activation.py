@@ -48,7 +48,11 @@ class Outcome(enum.StrEnum):
 
 
 class Activation:
-    """One service's activation state; `timeout` and `grace` in seconds, both from the settings."""
+    """One service's activation state; `timeout` and `grace` in seconds, both from the settings.
+
+    `excused` says that a backend can't come yet and why is known: an activation that runs out then is no
+    failure that the next one would have to wait for.
+    """
 
     def __init__(
         self,
@@ -57,6 +61,7 @@ class Activation:
         timeout: float,
         grace: float,
         is_ready: Callable[[], bool],
+        excused: Callable[[], bool] = lambda: False,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.timeout = timeout
@@ -64,6 +69,7 @@ class Activation:
         self._timers = timers
         self._grace = grace
         self._is_ready = is_ready
+        self._excused = excused
         self._jitter = jitter
         self._started: float | None = None
         self._deadline = 0.0
@@ -181,7 +187,11 @@ class Activation:
         elif now < self._deadline:
             self._schedule(self._deadline)
         else:
-            self._fail(Outcome.EXPIRED, f"no backend became ready within {self.elapsed:.0f} seconds")
+            why = f"no backend became ready within {self.elapsed:.0f} seconds"
+            if self._excused():
+                self._end(Outcome.EXPIRED, why)
+            else:
+                self._fail(Outcome.EXPIRED, why)
 
     def _fail(self, outcome: Outcome, why: str) -> None:
         self.failures += 1

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from email.utils import formatdate
 
 from noctaya_gateway.client import BODILESS, UNKNOWN, Client
-from noctaya_gateway.errors import GatewayError
+from noctaya_gateway.errors import BackendInterrupted, BackendUnavailable, GatewayError
 from noctaya_gateway.forward import filter_response_head, lines_of
 from noctaya_gateway.responses import HEARTBEAT, STREAM_HEADERS, Reply, render_error
 from noctaya_gateway.sse import Reframing, closing_error
@@ -32,11 +32,22 @@ class Answer:
         blocked: the client takes no more bytes for now.
     """
 
-    __slots__ = ("_client", "_head_only", "_reframing", "_stream", "_tail", "blocked", "promised", "status")
+    __slots__ = (
+        "_begun",
+        "_client",
+        "_head_only",
+        "_reframing",
+        "_stream",
+        "_tail",
+        "blocked",
+        "promised",
+        "status",
+    )
 
     def __init__(self, client: Client, head_only: bool) -> None:
         self._client = client
         self._head_only = head_only
+        self._begun = False
         self._stream = False
         self._tail = b""
         self._reframing: Reframing | None = None
@@ -105,6 +116,7 @@ class Answer:
         lines, length, stream, coded = filter_response_head(
             status, headers, head_only=self._head_only, owned=owned
         )
+        self._begun = True
         if self.promised:
             if not (200 <= status < 300 and stream) or coded:
                 self._reframing = Reframing(status)
@@ -113,6 +125,10 @@ class Answer:
         self._stream = stream and length == UNKNOWN and not coded
         lines += extra
         self._client.send_head(status, reason, lines, length)
+
+    def lost(self, reason: str) -> GatewayError:
+        """What it is when the backend breaks off now: before its answer or in the middle of it."""
+        return BackendInterrupted(reason) if self._begun else BackendUnavailable(reason)
 
     def switch(self, reason: bytes, headers: Sequence[Header], extra: list[bytes]) -> None:
         """The backend switched protocols; what follows are raw bytes."""

@@ -24,12 +24,13 @@ from noctaya_gateway.cors import Cors
 from noctaya_gateway.delivery import SCALER_PATIENCE, Delivery
 from noctaya_gateway.demand import DemandMeter, MeterSource
 from noctaya_gateway.discovery import Discovery
-from noctaya_gateway.errors import ActivationTimeout
+from noctaya_gateway.errors import ActivationTimeout, GatewayError
 from noctaya_gateway.failure_file import FailureFile
 from noctaya_gateway.gate import Gate
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models
 from noctaya_gateway.pacing import Pacer
+from noctaya_gateway.prewarming import PrewarmingFile
 from noctaya_gateway.probe import HttpProbe
 from noctaya_gateway.readiness import Prober
 from noctaya_gateway.settings import DEMAND_TOKEN_LENGTH, GatewaySettings
@@ -62,12 +63,20 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
     metrics = GatewayMetrics()
     balancer = Balancer()
     admission = Admission(settings.max_queue)
+    prewarming = PrewarmingFile(settings.prewarming_file, timers=loop)
     activation = Activation(
         timers=loop,
         timeout=settings.activation_timeout,
         grace=settings.ready_grace,
         is_ready=lambda: balancer.ready,
+        excused=lambda: prewarming.notice() is not None,
     )
+
+    def timed_out(waited: float) -> GatewayError:
+        if (notice := prewarming.notice()) is not None:
+            return prewarming.refusal(notice, waited=waited)
+        return ActivationTimeout(waited=waited, retry_seconds=activation.retry_after())
+
     meter = DemandMeter(admission=admission, activation=activation, signal=DemandSignal(), timers=loop)
     pacer = Pacer(settings.release_rate)
     balancer.subscribe(removed=pacer.forget)
@@ -77,7 +86,7 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
         pacer=pacer,
         timeout=settings.activation_timeout,
         heartbeat_interval=settings.heartbeat_interval,
-        timeout_error=lambda waited: ActivationTimeout(waited=waited, retry_seconds=activation.retry_after()),
+        timeout_error=timed_out,
     )
     keys = settings.client_api_key_file
     gate = Gate(
@@ -93,6 +102,7 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
         cors=Cors(settings.cors_origins),
         reject_cold=settings.coldstart_mode == "reject",
         heartbeats=settings.heartbeats,
+        prewarming=prewarming,
         tracing=tracing,
     )
     tls = ssl.create_default_context() if settings.backend_tls else None

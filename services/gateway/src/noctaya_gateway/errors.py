@@ -128,6 +128,16 @@ class ColdStart(GatewayError):
         super().__init__(message, headers=retry_after(retry_seconds))
 
 
+class Prewarming(GatewayError):
+    """No backend is started before its weights are there, and that takes longer than this request waits
+    (503)."""
+
+    status, code, reason = 503, "prewarming", "prewarming"
+
+    def __init__(self, message: str, *, retry_seconds: int) -> None:
+        super().__init__(message, headers=retry_after(retry_seconds))
+
+
 class ActivationTimeout(GatewayError):
     """The request waited for its whole activation timeout and no backend became ready (503)."""
 

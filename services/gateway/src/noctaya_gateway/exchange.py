@@ -190,7 +190,7 @@ class Exchange:
         if request.safe:
             self._reply(gate.answer_cold(request))
             return
-        gate.activation.begin()
+        gate.begin_activation()
         if gate.reject_cold:
             raise gate.cold_error()
         if self._trace is not None:
@@ -350,7 +350,7 @@ class Exchange:
                 self._phase = CONNECTING
                 return
         self._path.gate.metrics.upstream_cut()
-        self.failed(BackendUnavailable(reason))
+        self.failed(self._answer.lost(reason))
 
     # Ends
 

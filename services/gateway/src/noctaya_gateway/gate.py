@@ -21,6 +21,7 @@ from noctaya_gateway.demand import DemandMeter
 from noctaya_gateway.errors import ActivationFailed, ColdStart, Draining, GatewayError
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State, answer_cold
+from noctaya_gateway.prewarming import PrewarmingFile
 from noctaya_gateway.responses import Header, Reply
 from noctaya_gateway.timeline import ActivationTimeline
 from noctaya_gateway.timers import Timers
@@ -63,6 +64,7 @@ class Gate:
         cors: Cors,
         reject_cold: bool,
         heartbeats: bool,
+        prewarming: PrewarmingFile | None = None,
         tracing: Tracing | None = None,
     ) -> None:
         self.auth = auth
@@ -79,6 +81,7 @@ class Gate:
         """NOCTAYA_COLDSTART_MODE=reject: cold requests begin an activation and are refused at once."""
         self.heartbeats = heartbeats
         """NOCTAYA_HEARTBEATS: False holds streams silently."""
+        self.prewarming = prewarming or PrewarmingFile(None, timers=timers)
         self.tracing = tracing
         """None when no collector is configured."""
         self.draining = False
@@ -105,10 +108,24 @@ class Gate:
         """What model listings say about the service."""
         if self.balancer.ready:
             return State.READY
+        if self.prewarming.notice() is not None:
+            return State.PREWARMING
         return State.ACTIVATING if self.activation.pending else State.COLD
+
+    def begin_activation(self) -> None:
+        """A cold request wants a backend; `ActivationFailed` or `Prewarming` when it can't have one in time.
+
+        While weights are downloaded for longer than a request may wait none is asked for: it could not come.
+        """
+        notice = self.prewarming.notice()
+        if notice is not None and notice.left is not None and notice.left > self.activation.timeout:
+            raise self.prewarming.refusal(notice)
+        self.activation.begin()
 
     def cold_error(self) -> GatewayError:
         """The refusal for a request that wants no wait, or may not wake the model."""
+        if (notice := self.prewarming.notice()) is not None:
+            return self.prewarming.refusal(notice)
         message = (
             "The model is not loaded; it is being started."
             if self.activation.pending
@@ -158,7 +175,13 @@ class Gate:
             extra={"reason": why, "failures": self.activation.failures, "held": len(self.line)},
         )
         seconds = self.activation.retry_after()
+        notice = self.prewarming.notice() if outcome is Outcome.EXPIRED else None
+
+        def told() -> GatewayError:
+            if notice is not None:
+                return self.prewarming.refusal(notice)
+            return ActivationFailed(f"The model could not be started: {why}.", retry_seconds=seconds)
+
         self.line.fail_all(
-            lambda: ActivationFailed(f"The model could not be started: {why}.", retry_seconds=seconds),
-            deadline_after=self._timers.time() + LEFTOVER if outcome is Outcome.EXPIRED else 0.0,
+            told, deadline_after=self._timers.time() + LEFTOVER if outcome is Outcome.EXPIRED else 0.0
         )

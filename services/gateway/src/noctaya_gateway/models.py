@@ -24,6 +24,7 @@ class State(enum.StrEnum):
 
     COLD = "cold"
     ACTIVATING = "activating"
+    PREWARMING = "prewarming"
     READY = "ready"
 
 

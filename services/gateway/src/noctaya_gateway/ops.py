@@ -35,6 +35,7 @@ class Readiness(BaseModel):
     draining: bool
     backend_ready: bool = Field(description="at least one backend address is ready")
     ready_endpoints: int = Field(ge=0, description="how many are")
+    prewarming: bool = Field(description="the weights are being downloaded, and nothing starts before")
     activating: bool = Field(description="an activation lease is held")
     held: int = Field(ge=0, description="requests waiting for a backend")
     demand: int = Field(ge=0, description="effective demand")
@@ -105,6 +106,7 @@ def readiness(gate: Gate, delivery: Delivery) -> Readiness:
         draining=gate.draining,
         backend_ready=gate.ready,
         ready_endpoints=len(gate.balancer.ready_addresses),
+        prewarming=gate.prewarming.notice() is not None,
         activating=gate.activation.pending,
         held=len(gate.line),
         demand=gate.demand.effective,

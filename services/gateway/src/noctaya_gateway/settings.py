@@ -7,6 +7,7 @@ alpha replaced it by the default without a word. Durations are Go durations (`30
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import socket
@@ -133,6 +134,10 @@ class GatewaySettings(BaseSettings):
         None, description="file that, rewritten with text, ends a pending activation"
     )
 
+    prewarming_file: Path | None = Field(
+        None, description="file that holds text while the weights are being downloaded"
+    )
+
     max_body_bytes: int = Field(268435456, ge=1, description="largest request body")
     max_buffered_bytes: int = Field(268435456, ge=1, description="request bytes buffered at any time, in all")
     body_timeout: Positive = Field(30.0, description="time for the first MiB of a body, then for each MiB")
@@ -210,10 +215,11 @@ class GatewaySettings(BaseSettings):
     @property
     def listed_models(self) -> tuple[str, ...]:
         """Ids listed while cold; the service's name first, by default the backend's first label without
-        `-backend`.
+        `-backend`, or its whole address.
         """
-        name = self.service_name or self.backend_address.host.split(".")[0].removesuffix("-backend")
-        return (name, *self.model_ids)
+        host = self.backend_address.host
+        label = host if _is_address(host) else host.split(".")[0].removesuffix("-backend")
+        return (self.service_name or label, *self.model_ids)
 
     def warnings(self) -> list[str]:
         """What is allowed but most likely not meant."""
@@ -234,6 +240,14 @@ class GatewaySettings(BaseSettings):
 def load() -> GatewaySettings:
     """Settings from the environment; on a bad one prints which and exits with code 1."""
     return load_settings(GatewaySettings)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _readable(file: TokenFile) -> None:

@@ -189,7 +189,7 @@ async def test_g2_backend_that_dies_mid_stream_yields_an_error_event_and_no_fini
     assert b"finish_reason" not in added
     events = data_of(data)
     assert events[-1] == b"[DONE]"
-    assert json.loads(events[-2])["error"]["code"] == "backend_unavailable"
+    assert json.loads(events[-2])["error"]["code"] == "backend_interrupted"
     if sent == CUTS["inside a line"]:
         assert added.startswith(b"\n\n")
 
@@ -200,7 +200,7 @@ async def test_g2_backend_that_dies_mid_stream_after_commit_yields_an_error_even
 ) -> None:
     rest = await after_wake(cold, breaking(sent, die_politely))
     assert rest.startswith(sent)
-    assert error_tail(rest)["code"] == "backend_unavailable"
+    assert error_tail(rest)["code"] == "backend_interrupted"
 
 
 @pytest.mark.parametrize("death", [die_politely, die_by_reset])

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from noctaya_api.demand.signal import DemandSignal
@@ -9,10 +12,11 @@ from noctaya_gateway.admission import Admission
 from noctaya_gateway.auth import Authenticator
 from noctaya_gateway.cors import Cors
 from noctaya_gateway.demand import DemandMeter
-from noctaya_gateway.errors import ActivationFailed, ActivationTimeout, ColdStart, Draining
+from noctaya_gateway.errors import ActivationFailed, ActivationTimeout, ColdStart, Draining, Prewarming
 from noctaya_gateway.gate import Gate
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State
+from noctaya_gateway.prewarming import PrewarmingFile
 
 from .waiters import A, Held, LineRig
 
@@ -27,14 +31,16 @@ class Query:
 
 
 class Rig(LineRig):
-    def __init__(self, *, reject: bool = False) -> None:
+    def __init__(self, *, reject: bool = False, prewarming: Path | None = None) -> None:
         super().__init__(timeout=TIMEOUT)
+        self.prewarming = PrewarmingFile(prewarming, timers=self.timers, jitter=lambda: 0.0)
         self.admission = Admission(10)
         self.activation = Activation(
             timers=self.timers,
             timeout=TIMEOUT,
             grace=15.0,
             is_ready=lambda: self.balancer.ready,
+            excused=lambda: self.prewarming.notice() is not None,
             jitter=lambda: 0.0,
         )
         self.metrics = GatewayMetrics()
@@ -56,6 +62,7 @@ class Rig(LineRig):
             cors=Cors(["https://app"]),
             reject_cold=reject,
             heartbeats=True,
+            prewarming=self.prewarming,
         )
 
     def hold(self) -> Held:
@@ -194,3 +201,69 @@ def test_closing_leaves_no_timer() -> None:
     rig.hold()
     rig.gate.close()
     assert rig.timers.armed == 0
+
+
+def notice(left: float | None) -> str:
+    told = {"message": "weights are on their way"}
+    if left is not None:
+        told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
+    return json.dumps(told)
+
+
+def test_who_can_not_wait_for_the_weights_is_refused_without_demand(tmp_path: Path) -> None:
+    file = tmp_path / "prewarming"
+    file.write_text(notice(TIMEOUT * 3))
+    rig = Rig(prewarming=file)
+    with pytest.raises(Prewarming):
+        rig.gate.begin_activation()
+    assert not rig.activation.pending
+    assert rig.gate.demand.effective == 0
+    assert rig.gate.state is State.PREWARMING
+    assert isinstance(rig.gate.cold_error(), Prewarming)
+
+
+@pytest.mark.parametrize("left", [None, TIMEOUT / 2])
+def test_who_can_wait_for_the_weights_is_held_and_the_model_starts_right_after(
+    tmp_path: Path, left: float | None
+) -> None:
+    file = tmp_path / "prewarming"
+    file.write_text(notice(left))
+    rig = Rig(prewarming=file)
+    rig.gate.begin_activation()
+    waiter = rig.hold()
+    assert rig.gate.demand.effective == 1
+    rig.timers.advance(TIMEOUT / 2)
+    file.write_text("")
+    rig.up()
+    assert waiter.address == A
+    assert rig.gate.state is State.READY
+
+
+def test_a_wait_that_the_weights_outlast_is_no_failed_activation(tmp_path: Path) -> None:
+    file = tmp_path / "prewarming"
+    file.write_text(notice(None))
+    rig = Rig(prewarming=file)
+    rig.hold()
+    rig.timers.advance(TIMEOUT / 2)
+    late = rig.hold()
+    rig.activation.begin()
+    rig.timers.advance(TIMEOUT * 2)
+    assert late.error is not None
+    assert not rig.activation.pending
+    assert (rig.activation.failures, rig.activation.backoff_remaining) == (0, 0.0)
+    rig.activation.begin()
+    file.write_text("")
+    rig.timers.advance(TIMEOUT + 1)
+    assert rig.activation.failures == 1
+
+
+def test_who_still_waits_when_the_activation_ends_hears_of_the_weights(tmp_path: Path) -> None:
+    file = tmp_path / "prewarming"
+    file.write_text(notice(None))
+    rig = Rig(prewarming=file)
+    waiter = Held()
+    rig.activation.begin()
+    rig.timers.advance(TIMEOUT / 2)
+    rig.line.hold(waiter, heartbeats=True)
+    rig.timers.advance(TIMEOUT / 2)
+    assert isinstance(waiter.error, Prewarming)

@@ -41,6 +41,7 @@ async def test_g8_readyz_fails_while_draining_and_not_while_the_backend_is_cold(
         "draining": False,
         "backend_ready": False,
         "ready_endpoints": 0,
+        "prewarming": False,
         "activating": False,
         "held": 0,
         "demand": 0,

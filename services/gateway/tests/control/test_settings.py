@@ -203,3 +203,18 @@ def test_what_is_allowed_but_hardly_meant_is_warned_of(monkeypatch: pytest.Monke
     monkeypatch.setenv("NOCTAYA_HEARTBEATS", "false")
     monkeypatch.setenv("NOCTAYA_MAX_BODY_BYTES", "10")
     assert settings_module.load().warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "listed"),
+    [
+        ("http://127.0.0.1:8000", "127.0.0.1"),
+        ("http://[fd00::7]:8000", "fd00::7"),
+        ("http://qwen-backend.models.svc", "qwen"),
+        ("http://10.example.com", "10"),
+    ],
+)
+def test_g3_a_service_without_a_name_is_listed_by_its_backends(
+    monkeypatch: pytest.MonkeyPatch, url: str, listed: str
+) -> None:
+    assert load(monkeypatch, BACKEND_URL=url).listed_models == (listed,)

@@ -192,7 +192,7 @@ async def test_g2_stream_that_breaks_ends_with_an_error_event(
     gateway.warm(await backend(replying(CHUNKED + chunks(sent, end=False), close=True)))
     body = dechunked(await gateway.ask(post(STREAM)))
     assert body.startswith(before_error + b'data: {"error":')
-    assert error_of(body)["code"] == "backend_unavailable"
+    assert error_of(body)["code"] == "backend_interrupted"
     assert b"finish_reason" not in body
 
 

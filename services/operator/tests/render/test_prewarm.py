@@ -112,7 +112,7 @@ def test_m3_a_registrys_own_authority_comes_with_its_secret_if_it_is_there() -> 
     assert authority["optional"] is True
     assert authority["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
     pull = pod["initContainers"][1]
-    (entry,) = pull["env"]
+    entry = pull["env"][-1]
     (mount,) = [each for each in pull["volumeMounts"] if each["name"] == "oci-registry-ca"]
     assert entry == {"name": "SSL_CERT_FILE", "value": f"{mount['mountPath']}/ca.crt"}
 

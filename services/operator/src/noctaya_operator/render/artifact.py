@@ -77,6 +77,8 @@ def _pull(plan: ServicePlan) -> Object:
     container: Object = {
         "name": names.CONTAINER_PULL_OCI_MODEL,
         "image": plan.images.oras,
+        # The client does not start without a home, though it keeps nothing there.
+        "env": [{"name": "HOME", "value": "/"}],
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": security.restricted_container(),
     }
@@ -87,7 +89,7 @@ def _pull(plan: ServicePlan) -> Object:
         args += ["--from-registry-config", f"{names.REGISTRY_LOGIN_DIR}/{CONFIG}"]
         mounts.append({"name": REGISTRY_LOGIN, "mountPath": names.REGISTRY_LOGIN_DIR, "readOnly": True})
         # Go takes the authorities of this file beside the system's, and does without a file that is missing.
-        container["env"] = [{"name": "SSL_CERT_FILE", "value": f"{CA_DIR}/{names.MODEL_CA_KEY}"}]
+        container["env"].append({"name": "SSL_CERT_FILE", "value": f"{CA_DIR}/{names.MODEL_CA_KEY}"})
         mounts.append({"name": REGISTRY_CA, "mountPath": CA_DIR, "readOnly": True})
     return {**container, "args": args, "volumeMounts": mounts}
 

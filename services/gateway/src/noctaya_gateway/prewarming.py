@@ -1,0 +1,127 @@
+"""A file that says, while it holds text, that the weights of the model are still being downloaded.
+
+The operator keeps the service at no replicas for that time, so a cold request can't be served before it is
+over. It writes when it expects that to be, and the gateway decides by it: a request that can wait so long is
+held as ever, one that can't is refused at once with an honest `Retry-After`. The file is looked at when a
+cold request asks, at most twice a second.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from noctaya_gateway.errors import Prewarming
+from noctaya_gateway.timers import Timers
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 0.5
+"""Seconds for which a look counts."""
+RETRY_UNKNOWN = 30
+"""Seconds advised while nobody knows how long the download takes."""
+RETRY_LIMIT = 3600
+LIMIT = 1000
+"""Characters of the message that are passed on, and bytes of the file that are read, times eight."""
+DEFAULT_MESSAGE = "the weights of the model are being downloaded"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What is known of the download."""
+
+    message: str
+    left: float | None
+    """Seconds until it is expected to be over, not below 0; None when nobody knows."""
+
+
+class PrewarmingFile:
+    """Reads `path`; None means that nobody downloads anything.
+
+    `now` is the wall clock in Unix seconds, which the file's times are compared with.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        timers: Timers,
+        now: Callable[[], float] = time.time,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._path = path
+        self._timers = timers
+        self._now = now
+        self._jitter = jitter
+        self._looked = -math.inf
+        self._message = ""
+        self._ready_at: float | None = None
+        self._complained = False
+
+    def notice(self) -> Notice | None:
+        """What is known of a download that goes on; None when there is none."""
+        if self._path is None:
+            return None
+        if self._timers.time() - self._looked >= INTERVAL:
+            self._looked = self._timers.time()
+            self._message, self._ready_at = parse_notice(self._read(self._path))
+        if not self._message:
+            return None
+        left = None if self._ready_at is None else max(0.0, self._ready_at - self._now())
+        return Notice(self._message, left)
+
+    def refusal(self, notice: Notice, *, waited: float = 0.0) -> Prewarming:
+        """The refusal of a request that can't wait for the end of the download."""
+        seconds = RETRY_UNKNOWN if notice.left is None else notice.left * (1.0 + 0.1 * self._jitter())
+        before = f"The model did not become ready within {round(waited, 1):g} seconds: " if waited else ""
+        about = "" if notice.left is None else f", for about {_spoken(notice.left)} more"
+        text = f"{before}{notice.message}{about}."
+        return Prewarming(
+            text[0].upper() + text[1:], retry_seconds=min(max(1, math.ceil(seconds)), RETRY_LIMIT)
+        )
+
+    def _read(self, path: Path) -> str:
+        try:
+            with path.open("rb") as file:
+                return file.read(8 * LIMIT).decode("utf-8", "replace").strip()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            if not self._complained:
+                self._complained = True
+                log.warning("prewarming file can't be read", extra={"path": str(path), "error": str(error)})
+            return ""
+
+
+def parse_notice(text: str) -> tuple[str, float | None]:
+    """Message, and Unix time of the expected end; the message is empty when nothing goes on.
+
+    Text that is not the expected JSON is a message itself: that something goes on is clear from it.
+    """
+    if not text:
+        return "", None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return text[:LIMIT], None
+    if not isinstance(values, dict):
+        return text[:LIMIT], None
+    message, ready = values.get("message"), values.get("readyAt")
+    told = message[:LIMIT] if isinstance(message, str) and message else DEFAULT_MESSAGE
+    try:
+        return told, datetime.fromisoformat(ready).timestamp() if isinstance(ready, str) else None
+    except (ValueError, OverflowError, OSError):
+        return told, None
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, math.ceil(seconds))} seconds"
+    return f"{math.ceil(seconds / 60)} minutes" if seconds < 5400 else f"{math.ceil(seconds / 3600)} hours"

@@ -1,0 +1,91 @@
+"""While weights are downloaded: held who can wait, refused who can't, and nobody left in the dark."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from .conftest import COLD, Start
+from .harness.client import STREAM_BODY, connected
+from .harness.events import error_tail, split_heartbeats
+from .harness.process import eventually
+from .harness.rig import Rig
+
+HELD = "NOCTAYA_ACTIVATION_TIMEOUT"
+
+
+def tell(file: Path, left: float | None) -> None:
+    told = {"message": "the weights of the model are being downloaded (15.0 GiB)"}
+    if left is not None:
+        told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(told))
+    new.replace(file)
+
+
+async def held(rig: Rig, count: int) -> bool:
+    return await rig.gateway.admitted() == count
+
+
+async def test_a_download_longer_than_the_wait_refuses_at_once_and_makes_no_demand(
+    start: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, 1200)
+    rig = await start(healthy=False, NOCTAYA_PREWARMING_FILE=str(file), **COLD)
+    for body in (b"{}", STREAM_BODY):
+        reply = await rig.gateway.ask(body=body)
+        assert (reply.status, reply.error["code"]) == (503, "prewarming")
+        assert "being downloaded (15.0 GiB)" in reply.error["message"]
+        assert 1190 <= int(reply.head.one("retry-after") or b"0") <= 1320
+    assert await rig.gateway.demand() == 0
+    assert await rig.gateway.admitted() == 0
+    listed = (await rig.gateway.ask(b"GET", b"/v1/models", body=None)).json()
+    assert [model["noctaya"] for model in listed["data"]] == [{"state": "prewarming"}]
+    safe = await rig.gateway.ask(b"GET", b"/anything", body=None)
+    assert (safe.status, safe.error["code"]) == (503, "prewarming")
+
+
+async def test_a_download_that_ends_in_time_is_waited_for(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, 1)
+    rig = await start(healthy=False, NOCTAYA_PREWARMING_FILE=str(file), **COLD)
+    async with connected(rig.gateway.port) as client:
+        client.request()
+        await eventually(lambda: held(rig, 1))
+        assert await rig.gateway.demand() == 1
+        file.write_text("")
+        rig.backend.set_healthy(True)
+        assert (await client.reply()).status == 200
+
+
+async def test_a_wait_in_vain_ends_with_the_reason_and_the_next_request_is_not_held_against(
+    start: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, None)
+    rig = await start(healthy=False, NOCTAYA_PREWARMING_FILE=str(file), **{**COLD, HELD: "1500ms"})
+    for _ in range(2):
+        begun = time.monotonic()
+        reply = await rig.gateway.ask()
+        assert (reply.status, reply.error["code"]) == (503, "prewarming")
+        assert "did not become ready" in reply.error["message"]
+        assert time.monotonic() - begun >= 1.4
+    async with connected(rig.gateway.port) as client:
+        client.request(body=STREAM_BODY)
+        await client.head()
+        body = await client.stream_to_end()
+        assert error_tail(split_heartbeats(body.data)[1])["code"] == "prewarming"
+
+
+async def test_reject_mode_refuses_with_the_same_words(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, 10)
+    rig = await start(
+        healthy=False, NOCTAYA_PREWARMING_FILE=str(file), NOCTAYA_COLDSTART_MODE="reject", **COLD
+    )
+    reply = await rig.gateway.ask()
+    assert (reply.status, reply.error["code"]) == (503, "prewarming")
+    assert 1 <= int(reply.head.one("retry-after") or b"0") <= 11
