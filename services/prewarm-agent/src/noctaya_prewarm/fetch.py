@@ -50,7 +50,6 @@ class Fetcher:
         self._gate = gate
         self._check = check
         self._sleep = sleep
-        self._buffer = memoryview(bytearray(_BLOCK))
 
     def fetch(self, piece: Piece) -> None:
         """Write the whole piece.
@@ -62,7 +61,6 @@ class Fetcher:
         patience = Patience(self._run, sleep=self._sleep)
         denied: Request | None = None
         position = piece.start
-        self._run.progress.at(str(piece.task.file.path))
         with piece.part.writer() as writer:
             while position < piece.end:
                 self._check()
@@ -117,38 +115,37 @@ class Fetcher:
     def _read(
         self, piece: Piece, answer: Answer, position: int, writer: PartWriter, exchange: Exchange
     ) -> None:
-        progress = self._run.progress
+        progress, name = self._run.progress, str(piece.task.file.path)
         # The start of a file that comes whole may be there already; it is read and not written again.
         known = position if piece.ranged else piece.part.end_of_run(0)
         while position < piece.end:
-            view = self._buffer[: piece.end - position]
-            if position < known:
-                view = view[: known - position]
-            got = self._receive(answer, view, exchange)
-            if got == 0:
+            limit = min(_BLOCK, (known if position < known else piece.end) - position)
+            data = self._receive(answer, limit, exchange)
+            if not data:
                 why = "was too slow" if exchange.stalled else "ended"
                 raise Retryable(f"{shown(answer.url)} {why} at byte {position} of {piece.end}")
             self._check()
             if position >= known:
                 try:
-                    new = writer.put(position, view[:got])
+                    new = writer.put(position, data)
                 except OSError as error:
                     raise explained(error, piece.part.root) from error
-                progress.add(new)
-            position += got
-        if not piece.ranged and self._receive(answer, self._buffer[:1], exchange):
+                progress.add(new, name)
+            position += len(data)
+        if not piece.ranged and self._receive(answer, 1, exchange):
             raise Changed(f"{shown(answer.url)} has more than the {piece.end} bytes that were listed")
 
-    def _receive(self, answer: Answer, view: memoryview, exchange: Exchange) -> int:
+    def _receive(self, answer: Answer, limit: int, exchange: Exchange) -> bytes:
+        # One read of the socket, however little it brings: what has arrived is written and counted at once.
         try:
             with exchange.waiting():
-                got = answer.body.readinto(view)
+                data = answer.body.read1(limit)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._check()
             why = "was too slow" if exchange.stalled else f"broke off: {error}"
             raise Retryable(f"{shown(answer.url)} {why}") from error
-        exchange.received += got
-        return got
+        exchange.received += len(data)
+        return data
 
 
 class Gate:

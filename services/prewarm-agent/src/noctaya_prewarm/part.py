@@ -79,11 +79,11 @@ class Part:
         """A writer for one thread."""
         return PartWriter(self)
 
-    def put(self, offset: int, data: memoryview) -> int:
+    def put(self, offset: int, data: bytes) -> int:
         """Write bytes at `offset`. Returns how many of them are new. Raises OSError, e.g. on a full disk."""
-        written = 0
+        written = os.pwrite(self._handle, data, offset)
         while written < len(data):
-            written += os.pwrite(self._handle, data[written:], offset + written)
+            written += os.pwrite(self._handle, memoryview(data)[written:], offset + written)
         with self._lock:
             new = self._known.add(offset, offset + len(data))
         if self._hash_lock.acquire(blocking=False):
@@ -170,7 +170,7 @@ class PartWriter:
     def __exit__(self, *_: object) -> None:
         self._flush()
 
-    def put(self, offset: int, data: memoryview) -> int:
+    def put(self, offset: int, data: bytes) -> int:
         """Write bytes at `offset`. Returns how many are new. Raises OSError."""
         if offset != self._end:
             self._flush()

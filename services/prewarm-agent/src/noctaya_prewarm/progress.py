@@ -89,9 +89,10 @@ class Progress:
         with self._lock:
             self._file = name
 
-    def add(self, count: int) -> None:
-        """`count` more bytes have arrived."""
+    def add(self, count: int, name: str = "") -> None:
+        """`count` more bytes have arrived, of the file `name` where several move at once."""
         with self._lock:
+            self._file = name or self._file
             self._done += count
             self._moved += count
             now = self._clock()

@@ -1,7 +1,7 @@
-"""HTTP GET over blocking sockets: one connection a thread, bodies read straight into the caller's buffer.
+"""HTTP GET over blocking sockets: one connection a thread, one read of the socket a block.
 
 A model is gigabytes; what an HTTP library adds to each block is what the transfer costs. The standard
-library's client, read with `readinto`, costs less than half of an asyncio client a byte (README, Threads).
+library's client costs less than half of an asyncio client a byte (README, Threads).
 Everything above one request and its redirects - ranges, retries, parallelism - is elsewhere.
 """
 

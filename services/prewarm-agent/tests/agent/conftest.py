@@ -17,7 +17,8 @@ asyncio.set_event_loop(None)
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith(("HF_", "AWS_", "MODELSCOPE_", "NOCTAYA_")):
+        hubs = name.startswith(("HF_", "AWS_", "MODELSCOPE_", "NOCTAYA_"))
+        if hubs or name.lower().endswith(("_proxy", "_ca_bundle")) or name.startswith("SSL_CERT_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "no-home"))
 

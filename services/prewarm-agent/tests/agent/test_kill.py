@@ -94,7 +94,7 @@ def test_m1_what_a_killed_run_fetched_is_not_fetched_again(
     hub, served = bucket
     target = tmp_path / "models" / "s3-0123456789abcdef"
     target.parent.mkdir()
-    hub.faults.add(Match(route="s3-get", path="m/a.bin", from_byte=MIB), Effect(stall_after=1000))
+    hub.faults.add(Match(route="s3-get", path="m/a.bin", from_byte=MIB), Effect(stall_after=0))
     with subprocess.Popen(command(target), env=environment(served, target, connections=1)) as agent:
         try:
             wait_for_journal(target, b"0 1048576\n")
