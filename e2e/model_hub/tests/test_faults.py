@@ -1,10 +1,11 @@
 """Each effect does on the wire what it says."""
 
 import asyncio
+from pathlib import Path
 
 import httpx
 import pytest
-from noctaya_model_hub import Effect, Hub, Match, Pattern, Served, running_hub, too_many
+from noctaya_model_hub import Effect, Hub, Match, OnDisk, Pattern, Served, running_hub, too_many
 
 SIZE = 3_000_007
 CDN = Match(route="cdn", method="GET")
@@ -158,3 +159,23 @@ async def test_a_redirect_loop_can_be_told(hub: Hub, served: Served, http: httpx
     )
     with pytest.raises(httpx.TooManyRedirects):
         await http.get("/org/model/resolve/main/config.json", follow_redirects=True)
+
+
+async def test_a_file_on_disk_is_served_and_cut_like_any_other(
+    hub: Hub, http: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    hub.small_redirects = False
+    path = tmp_path / "weights"
+    path.write_bytes(weights())
+    hub.create("org/disk", {"a.txt": OnDisk(path)})
+    url = "/org/disk/resolve/main/a.txt"
+    assert (await http.get(url)).content == weights()
+    part = await http.get(url, headers={"Range": "bytes=5-2999999"})
+    assert part.content == weights()[5:3_000_000]
+    hub.faults.add(Match(route="resolve", calls={1}), Effect(cut_after=1_000_000))
+    with pytest.raises(httpx.RemoteProtocolError):
+        await http.get(url)
+    assert hub.requests.of("resolve")[-1].sent == 1_000_000
+    hub.faults.clear()
+    hub.faults.add(Match(route="resolve"), Effect(flip_at=7))
+    assert (await http.get(url)).content[7] == weights()[7] ^ 0xFF

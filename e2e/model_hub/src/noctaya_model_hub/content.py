@@ -48,7 +48,7 @@ class OnDisk:
     """A file of the machine the hub runs on."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._size = path.stat().st_size
 
     @property
@@ -56,12 +56,12 @@ class OnDisk:
         return self._size
 
     def pieces(self, start: int, end: int) -> Iterator[bytes]:
-        with self._path.open("rb") as file:
+        with self.path.open("rb") as file:
             file.seek(start)
             while start < end:
                 piece = file.read(min(PIECE, end - start))
                 if not piece:
-                    raise OSError(f"{self._path} has become shorter while it was served")
+                    raise OSError(f"{self.path} has become shorter while it was served")
                 start += len(piece)
                 yield piece
 
