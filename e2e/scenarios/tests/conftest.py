@@ -24,6 +24,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("scenarios")
     group.addoption("--cluster", default=None, help="provider: host, kind, existing; detected if not given")
     group.addoption("--gateways", type=int, default=2, help="gateways of each service")
+    group.addoption(
+        "--as-installed", action="store_true", help="take images and release as they are: quicker repeats"
+    )
     group.addoption("--reports", type=Path, default=None, help="folder for reports of failed scenarios")
 
 
@@ -46,7 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
     cluster = choose_provider(pytestconfig.getoption("--cluster"))
-    with open_lab(cluster, state_folder(), gateways=pytestconfig.getoption("--gateways")) as lab:
+    with open_lab(
+        cluster,
+        state_folder(),
+        gateways=pytestconfig.getoption("--gateways"),
+        as_installed=pytestconfig.getoption("--as-installed"),
+    ) as lab:
         pytestconfig.stash[LAB] = lab
         yield lab
 

@@ -46,9 +46,7 @@ def test_t1_an_activation_leaves_a_timeline_and_an_event(scene: Scene) -> None:
         lambda found: found.get("lastActivation", {}).get("outcome") == "Succeeded", within=30
     )
     timeline = status["lastActivation"]
-    moments = [
-        timeline[name] for name in ("requested", "replicasWritten", "scheduled", "started", "ready")
-    ]
+    moments = [timeline[name] for name in ("requested", "replicasWritten", "scheduled", "started", "ready")]
     assert moments == sorted(moments)
     assert timeline["pod"] in scene.ready_pods("backend")
     reasons = {event["reason"] for event in scene.events() if event["regarding"]["kind"] == "LLMService"}

@@ -10,10 +10,13 @@ pytestmark = pytest.mark.any_gateways
 SCALE_OUT_SECONDS = 120
 
 
+def known(scene: Scene) -> list[float]:
+    """How many ready replicas each gateway knows."""
+    return [scene.gateway_sample(pod, "backends", state="ready") for pod in scene.ready_pods("gateway")]
+
+
 def test_e7_concurrent_streams_scale_out_and_all_complete(scene: Scene) -> None:
-    client = scene.deploy(
-        runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 2, "target": 1}
-    )
+    client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 2, "target": 1})
     streams = [client.stream(tokens=120) for _ in range(4)]
     scene.until(
         lambda: len(scene.ready_pods("backend")) == 2, within=SCALE_OUT_SECONDS, what="two replicas ready"
@@ -25,9 +28,7 @@ def test_e7_concurrent_streams_scale_out_and_all_complete(scene: Scene) -> None:
 
 
 def test_g7_requests_go_to_the_replica_with_least_in_flight(scene: Scene) -> None:
-    client = scene.deploy(
-        runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 3, "target": 2}
-    )
+    client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 3, "target": 2})
     first = [client.stream(tokens=200) for _ in range(6)]
     for stream in first:
         stream.await_tokens(within=WAKE_SECONDS)
@@ -36,8 +37,7 @@ def test_g7_requests_go_to_the_replica_with_least_in_flight(scene: Scene) -> Non
         lambda: len(scene.ready_pods("backend")) == 3, within=SCALE_OUT_SECONDS, what="three replicas ready"
     )
     fresh = [pod for pod in scene.ready_pods("backend") if pod != busy]
-    known = [scene.gateway_sample(pod, "backends", state="ready") for pod in scene.ready_pods("gateway")]
-    assert known == [3.0] * scene.gateways, "a gateway doesn't know all replicas"
+    scene.until(lambda: known(scene) == [3.0] * scene.gateways, within=30, what="gateways know all replicas")
     more = [client.stream(tokens=8) for _ in range(8)]
     ended = [stream.result(60) for stream in more]
     assert all(seen.whole for seen in ended), ended

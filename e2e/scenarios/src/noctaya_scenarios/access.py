@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -24,7 +25,7 @@ class Access:
 
     def __init__(self, kubeconfig: Path, folder: Path, *, kubectl: str | Path = "kubectl") -> None:
         self._argv = (str(kubectl), f"--kubeconfig={kubeconfig}")
-        self._log = folder / "kubectl-proxy.log"
+        self._log = folder / f"kubectl-proxy-{os.getpid()}.log"  # the proxy's address is read from it
         self._proxy: Child | None = None
         self._api: ApiClient | None = None
 
@@ -43,6 +44,7 @@ class Access:
             self._api.close()
         if self._proxy is not None:
             self._proxy.stop()
+        self._log.unlink(missing_ok=True)
 
     @property
     def api(self) -> ApiClient:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -80,6 +81,7 @@ class Stream:
         self.seen = Seen()
         self._client, self._path, self._body = client, path, body
         self._connection = client.connection()
+        self._socket: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream {path}", daemon=True)
         self._thread.start()
 
@@ -90,9 +92,9 @@ class Stream:
 
     def leave(self) -> None:
         """Close the connection, as a client that is no longer interested."""
-        sock = self._connection.sock
-        if sock is not None:
-            sock.shutdown(2)
+        sock = until(lambda: self._socket, within=10, what="a connection")
+        assert sock is not None
+        sock.shutdown(socket.SHUT_RDWR)
         self._thread.join(10)
 
     def result(self, within: float) -> Seen:
@@ -117,6 +119,8 @@ class Stream:
     def _run(self) -> None:
         seen = self.seen
         try:
+            self._connection.connect()
+            self._socket = self._connection.sock  # http.client forgets it once the head is read
             seen.sent_at = time.monotonic()
             response = self._client.send(self._connection, "POST", self._path, self._body)
             seen.head_at = time.monotonic()

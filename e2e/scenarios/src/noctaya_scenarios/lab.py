@@ -64,15 +64,21 @@ class Lab:
 
 
 @contextmanager
-def open_lab(cluster: Cluster, folder: Path, *, gateways: int, report: Report = print) -> Iterator[Lab]:
-    """Bring everything up that is not up yet; several test processes may do so at once."""
+def open_lab(
+    cluster: Cluster, folder: Path, *, gateways: int, as_installed: bool = False, report: Report = print
+) -> Iterator[Lab]:
+    """Bring everything up that is not up yet; several test processes may do so at once.
+
+    `as_installed` takes images and release as they are in the cluster.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cluster.start()
     with Access(cluster.kubeconfig, folder, kubectl=cluster.kubectl.prefix[0]) as access:
-        identity = access.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
-        load_images(cluster, folder, identity=identity, report=report)
         release = Release(helm_for(cluster, report=report), folder)
-        release.ensure(gateways=gateways, report=report)
+        if not as_installed:
+            identity = access.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+            load_images(cluster, folder, identity=identity, report=report)
+            release.ensure(gateways=gateways, report=report)
         yield Lab(cluster, access, release=release, gateways=gateways)
 
 

@@ -1,0 +1,25 @@
+"""What only one gateway can show: it is the scaler itself, its death takes the demand along."""
+
+from __future__ import annotations
+
+import pytest
+from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.traffic import Traffic
+from noctaya_scenarios.waiting import during
+
+pytestmark = pytest.mark.one_gateway
+
+
+def test_a_gateway_that_is_killed_under_load_comes_back_and_the_model_stays(scene: Scene) -> None:
+    client = scene.deploy(scaling={"scaleDownStabilization": "15s"})
+    assert client.ask().status == 200
+    (gateway,) = scene.ready_pods("gateway")
+    scene.delete_pod(gateway, grace=0)
+    scene.until(lambda: scene.ready_pods("gateway") not in ([], [gateway]), within=60, what="another gateway")
+    scene.until(lambda: client.ask().status == 200, within=30, what="the endpoint answers again")
+    with Traffic(client, clients=2) as traffic:
+        during(lambda: scene.replicas() == 1, seconds=30, what="the model stays up while it is used")
+        traffic.stop()
+        traffic.assert_nothing_failed(at_least=20)
+    scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens again")
+    scene.await_zero()
