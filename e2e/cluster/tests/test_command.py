@@ -102,13 +102,24 @@ def test_a_failure_is_one_message_and_exit_1(cluster: Still, capsys: pytest.Capt
     assert capsys.readouterr().err == "noctaya-cluster: this machine lacks: ipset\n"
 
 
-def test_kubectl_gets_the_rest_of_the_line(cluster: Still, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([], ["get", "pods", "-A", "--watch"]),
+        ([], ["-n", "keda", "get", "pods"]),
+        (["--cluster", "host"], ["get", "pods", "--cluster", "another"]),
+        (["--cluster", "existing", "--yes-use-this-cluster"], ["get", "--help"]),
+    ],
+)
+def test_kubectl_gets_the_rest_of_the_line(
+    cluster: Still, monkeypatch: pytest.MonkeyPatch, ours: list[str], theirs: list[str]
+) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr("noctaya_cluster.__main__.os.execvp", lambda program, argv: ran.append(argv))
 
-    command.main(["kubectl", "get", "pods", "-A", "--watch"])
+    assert command.main(["kubectl", *ours, *theirs]) == 0
 
-    assert ran == [["kubectl", "--kubeconfig=/state/kubeconfig", "get", "pods", "-A", "--watch"]]
+    assert ran == [["kubectl", "--kubeconfig=/state/kubeconfig", *theirs]]
 
 
 def test_nodes_are_those_that_take_pods(monkeypatch: pytest.MonkeyPatch, cluster: Still) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from noctaya_cluster.errors import ClusterError
+from noctaya_cluster.host.bringup import other_versions, wanted_versions
 from noctaya_cluster.host.cgroups import Cgroup, Hierarchy
 from noctaya_cluster.host.clean import mounts_below
 from noctaya_cluster.host.layout import Layout
@@ -84,6 +85,16 @@ def test_a_record_that_was_cut_off_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)
 
     assert Record.read(tmp_path / "cluster.json") is None
+
+
+def test_a_cluster_of_other_versions_is_not_taken_for_one_of_today() -> None:
+    wanted = wanted_versions()
+
+    assert other_versions(wanted, wanted) == []
+    assert other_versions({}, wanted) == []  # what it does not say it can't have wrong
+    assert other_versions({**wanted, "KEDA": "2.0.0"}, wanted) == [
+        f"its KEDA is 2.0.0, {wanted['KEDA']} is wanted"
+    ]
 
 
 def test_asking_about_no_cluster_says_how_to_get_one(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from noctaya_apiserver.client import ApiClient, Refused
 from noctaya_cluster.host.addons import PROVISIONER, addons
 from noctaya_cluster.host.addresses import Addresses
-from noctaya_cluster.host.provisioner import SELECTED, grown, is_over, volume_for
+from noctaya_cluster.host.provisioner import SELECTED, Provisioner, grown, is_over, volume_for
 
 FOLDER = Path("/state/volumes")
 
@@ -103,6 +104,107 @@ def test_a_volume_goes_when_its_claim_is_gone_and_only_ours() -> None:
     assert not is_over(volume("Bound"))
     assert not is_over(volume("Released", policy="Retain"))
     assert not is_over(volume("Released", by="example.com/other"))
+
+
+class Server:
+    """Remembers what it was told; knows two storage classes."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+        self.refuses: Refused | None = None
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        modes = {"standard": "node", "theirs": None}
+        name = path.rpartition("/")[2]
+        if name not in modes:
+            return None
+        ours = {"provisioner": PROVISIONER, "parameters": {"mode": modes[name]}}
+        return ours if modes[name] else {"provisioner": "example.com/other"}
+
+    def create(self, obj: dict[str, Any]) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+        self.told.append(("create", obj["metadata"]["name"]))
+
+    def apply(self, obj: dict[str, Any], *, manager: str) -> None:
+        self.told.append(("apply", obj["message"]))
+
+    def merge(self, path: str, body: dict[str, Any], *, manager: str) -> None:
+        self.told.append(("merge", (path, body)))
+
+    def delete(self, path: str) -> None:
+        self.told.append(("delete", path))
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def provisioner(server: Server, tmp_path: Path) -> Provisioner:
+    (tmp_path / "volumes").mkdir()
+    return Provisioner(cast(ApiClient, server), tmp_path / "volumes")
+
+
+def test_the_folder_is_there_before_its_volume_and_open_to_any_user(
+    provisioner: Provisioner, server: Server, tmp_path: Path
+) -> None:
+    provisioner.seen_claim(claim())
+
+    assert server.told == [("create", "pvc-1-2-3")]
+    assert (tmp_path / "volumes" / "pvc-1-2-3").stat().st_mode & 0o777 == 0o777
+
+
+def test_a_claim_seen_twice_has_one_volume(provisioner: Provisioner, server: Server) -> None:
+    server.refuses = Refused(409, {"reason": "AlreadyExists"})
+    provisioner.seen_claim(claim())
+
+    server.refuses = Refused(403, {"reason": "Forbidden"})
+    with pytest.raises(Refused):
+        provisioner.seen_claim(claim())
+
+
+@pytest.mark.parametrize("name", ["theirs", "unknown", ""])
+def test_claims_of_other_classes_are_left_alone(provisioner: Provisioner, server: Server, name: str) -> None:
+    provisioner.seen_claim(claim(spec={"storageClassName": name}))
+
+    assert server.told == []
+
+
+def test_an_impossible_claim_gets_an_event(provisioner: Provisioner, server: Server) -> None:
+    provisioner.seen_claim(claim(modes=["ReadWriteMany"]))
+
+    assert server.told == [("apply", "class standard has no ReadWriteMany: use a shared class")]
+
+
+def test_volume_and_claim_both_learn_the_new_size(provisioner: Provisioner, server: Server) -> None:
+    bound = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    provisioner.seen_claim(claim(size="3Gi", status=bound, spec={"volumeName": "pvc-1-2-3"}))
+
+    capacity = {"capacity": {"storage": "3Gi"}}
+    assert [told for _, told in server.told] == [
+        ("/api/v1/persistentvolumes/pvc-1-2-3", {"spec": capacity}),
+        ("/api/v1/namespaces/team/persistentvolumeclaims/weights/status", {"status": capacity}),
+    ]
+
+
+def test_a_released_volume_takes_its_folder_along_and_never_another(
+    provisioner: Provisioner, server: Server, tmp_path: Path
+) -> None:
+    for path in (tmp_path / "volumes" / "pvc-1", tmp_path / "elsewhere"):
+        path.mkdir()
+        released = volume("Released")
+        released["metadata"]["name"] = path.name
+        released["spec"]["hostPath"] = {"path": str(path)}
+        provisioner.seen_volume(released)
+
+    assert not (tmp_path / "volumes" / "pvc-1").exists()
+    assert (tmp_path / "elsewhere").exists()
+    assert [path for _, path in server.told] == [
+        "/api/v1/persistentvolumes/pvc-1",
+        "/api/v1/persistentvolumes/elsewhere",
+    ]
 
 
 def test_both_classes_are_ours_and_one_is_the_default() -> None:

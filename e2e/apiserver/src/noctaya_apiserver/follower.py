@@ -41,6 +41,11 @@ class Follower:
         """Begin."""
         self._thread.start()
 
+    def check(self) -> None:
+        """Raises what ended it."""
+        if self._error is not None:
+            raise self._error
+
     def stop(self) -> None:
         """End; raises what ended it before."""
         self._stopping.set()

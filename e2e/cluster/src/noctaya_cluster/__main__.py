@@ -61,9 +61,22 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     report.add_argument(
         "--namespace", action="append", default=[], help="besides the system's; all by default"
     )
-    kubectl = commands.add_parser("kubectl", parents=[which], help="kubectl with the cluster's kubeconfig")
-    kubectl.add_argument("arguments", nargs=argparse.REMAINDER)
-    return parser.parse_args(argv)
+    commands.add_parser("kubectl", parents=[which], help="kubectl with the cluster's kubeconfig")
+    ours, theirs = split_kubectl(list(sys.argv[1:] if argv is None else argv))
+    return parser.parse_args(ours, argparse.Namespace(arguments=theirs))
+
+
+def split_kubectl(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Our part of a command line and kubectl's, which begins at the first word that is not an option of ours.
+
+    kubectl's own words must not be taken for ours: it has a `--cluster` too.
+    """
+    if argv[:1] != ["kubectl"]:
+        return argv, []
+    taken = 1
+    while argv[taken : taken + 1] in (["--cluster"], [FLAG], ["-h"], ["--help"]):
+        taken += 2 if argv[taken] == "--cluster" else 1
+    return argv[:taken], argv[taken:]
 
 
 def carry_out(options: argparse.Namespace, cluster: Cluster) -> int:

@@ -27,6 +27,8 @@ from .setup import PROGRAMS, finish_nodes, install, keda_objects
 from .users import MANAGER, PROVISIONER, PROXY, ROUTER, SCHEDULER, write_credentials
 
 CONTAINERD_SECONDS: Final = 60.0
+PROVIDER: Final = "1"
+"""Raise it when a cluster that is up must not be taken for one of today: its shape, not its content."""
 ORDER: Final = (control.ETCD, control.API_SERVER, CONTAINERD)
 PASSING_SECONDS: Final = 20.0
 """Time for a cluster to become well by itself, for something that restarts."""
@@ -93,6 +95,8 @@ class Bringup:
         """
         if not parts.held() or not self._layout.kubeconfig.exists():
             return ["it was never complete, or its machines are gone"]
+        if others := other_versions(parts.record.versions, wanted_versions()):
+            return others
         probe = Probe(self._layout, parts.record.addresses)
         for machine, name in sorted(parts.dead(), key=lambda dead: _rank(dead[1])):
             self._say(f"{machine.name}: {name} is started again")
@@ -139,7 +143,7 @@ class Bringup:
         record = Record(
             block=network.free_block(),
             snapshotter=requirements.snapshotter(layout.state),
-            versions={"Kubernetes": versions.KUBERNETES, "etcd": versions.ETCD, "KEDA": keda.VERSION},
+            versions=wanted_versions(),
         )
         record.write(layout.record)
         return record
@@ -163,7 +167,7 @@ class Bringup:
         argv = control.controller_manager(programs, layout, addresses, control.pki(layout, addresses))
         parts.control.spawn(MANAGER, argv)
         parts.control.spawn(SCHEDULER, control.scheduler(programs, layout))
-        parts.control.spawn(PROVISIONER, requirements.provisioner_command(layout))
+        parts.control.spawn(PROVISIONER, control.volume_provisioner(layout))
         for machine, node in zip(parts.nodes, parts.configurations, strict=True):
             machine.spawn(PROXY, node.proxy(programs))
             machine.spawn(KUBELET, node.kubelet(programs))
@@ -175,6 +179,25 @@ class Bringup:
         machine.spawn(CONTAINERD, node.containerd())
         _await_containerd(machine)
         load([machine], archives.result(), snapshotter=snapshotter)
+
+
+def wanted_versions() -> dict[str, str]:
+    """What a cluster made now consists of."""
+    return {
+        "Kubernetes": versions.KUBERNETES,
+        "etcd": versions.ETCD,
+        "KEDA": keda.VERSION,
+        "provider": PROVIDER,
+    }
+
+
+def other_versions(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """A line for each part that is there in another version than it should be."""
+    return [
+        f"its {name} is {version}, {wanted[name]} is wanted"
+        for name, version in found.items()
+        if wanted.get(name, version) != version
+    ]
 
 
 def _await_containerd(machine: Machine) -> None:

@@ -19,6 +19,7 @@ from ..provider import Cluster, Report
 from . import control, requirements
 from .bringup import Bringup
 from .clean import clean
+from .facts import facts
 from .images import load
 from .layout import Layout, default_state
 from .parts import Parts, last_words_of
@@ -99,7 +100,7 @@ class HostCluster(Cluster):
         """Nodes, versions, KEDA, disk."""
         record = Parts.of(self._layout).record
         faults = self.faults()
-        facts = {
+        shown = {
             "state": str(self._layout.state),
             "KUBECONFIG": str(self.kubeconfig),
             "versions": ", ".join(f"{name} {value}" for name, value in record.versions.items()),
@@ -107,7 +108,7 @@ class HostCluster(Cluster):
             "disk": f"{_size(self._layout.state) / 2**20:.0f} MiB",
             "health": "; ".join(faults) or "well",
         }
-        lines = [f"{name:<12}{value}" for name, value in facts.items()]
+        lines = [f"{name:<12}{value}" for name, value in shown.items()]
         if not faults:
             lines.append(self.kubectl.run("get", "nodes", "-o", "wide").rstrip())
             lines.append(self.kubectl.run("get", "deployments", "-n", keda.NAMESPACE).rstrip())
@@ -119,9 +120,9 @@ class HostCluster(Cluster):
         collect(self.kubectl, folder, namespaces=namespaces)
         shutil.copytree(self._layout.logs, folder / "processes", dirs_exist_ok=True)
         for machine in parts.machines:
-            facts = folder / "machines" / f"{machine.name}.txt"
-            facts.parent.mkdir(parents=True, exist_ok=True)
-            facts.write_text(requirements.facts(machine))
+            file = folder / "machines" / f"{machine.name}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(facts(machine))
 
     def components(self) -> tuple[str, ...]:
         """Every process: those of the control plane by their name, those of nodes by `node/name`."""

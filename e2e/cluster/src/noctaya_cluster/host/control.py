@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from noctaya_apiserver.pki import Pki
 
 from .addresses import Addresses
 from .layout import Layout
-from .users import MANAGER, SCHEDULER
+from .users import MANAGER, PROVISIONER, SCHEDULER
 
 ETCD: Final = "etcd"
 API_SERVER: Final = "kube-apiserver"
@@ -124,3 +125,9 @@ def scheduler(programs: Programs, layout: Layout) -> list[str]:
         "--leader-elect=false",
         "--profiling=false",
     ]
+
+
+def volume_provisioner(layout: Layout) -> list[str]:
+    """A process of ours, run by the Python that runs this."""
+    config = layout.user_config(PROVISIONER)
+    return [sys.executable, "-m", "noctaya_cluster.host.provisioner", str(config), str(layout.volumes)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-import threading
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +27,6 @@ CLASSES: Final = "/apis/storage.k8s.io/v1/storageclasses"
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 SINGLE: Final = {"ReadWriteOnce", "ReadWriteOncePod"}
-PASSING: Final = {404, 409}
-AGAIN_SECONDS: Final = 5.0
 
 
 def volume_for(claim: Object, mode: str, folder: Path) -> Object | None:
@@ -191,15 +189,18 @@ def say(line: str) -> None:
 
 
 def main(kubeconfig: Path, folder: Path) -> None:
-    """Follow claims and volumes until killed."""
-    workers = []
-    failed = threading.Event()
-    for path, name in ((CLAIMS, "seen_claim"), (VOLUMES, "seen_volume")):
+    """Follow claims and volumes until killed. Raises what ended the following of either."""
+    followers = []
+    for path, kind in ((CLAIMS, "claim"), (VOLUMES, "volume")):
         provisioner = Provisioner(ApiClient.of_kubeconfig(kubeconfig), folder)
-        follower = Follower(ApiClient.of_kubeconfig(kubeconfig), path, getattr(provisioner, name))
+        seen = provisioner.seen_claim if kind == "claim" else provisioner.seen_volume
+        followers.append(Follower(ApiClient.of_kubeconfig(kubeconfig), path, seen))
+    for follower in followers:
         follower.start()
-        workers.append(follower)
-    failed.wait()
+    while True:
+        for follower in followers:
+            follower.check()
+        time.sleep(1.0)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from noctaya_parts.debian import PackagesMissing, ensure_packages
 from ..errors import ClusterError
 from ..provider import Report
 from .layout import Layout
-from .machines import Machine, environment
+from .machines import environment
 from .node import CNI_PLUGINS
-from .users import PROVISIONER
 
 PACKAGES: Final = (
     "containerd",
@@ -121,35 +120,6 @@ def snapshotter(state: Path) -> str:
         argv = ["unshare", "--mount", "mount", "-t", "overlay", "overlay", "-o", options, str(merged)]
         done = subprocess.run(argv, capture_output=True, env=environment(), check=False)
     return "overlayfs" if done.returncode == 0 else "native"
-
-
-def provisioner_command(layout: Layout) -> list[str]:
-    """The process that makes persistent volumes."""
-    module = "noctaya_cluster.host.provisioner"
-    return [sys.executable, "-m", module, str(layout.user_config(PROVISIONER)), str(layout.volumes)]
-
-
-def facts(machine: Machine) -> str:
-    """What a machine's network, mounts and memory look like, for diagnostics."""
-    questions = (
-        ["ip", "address"],
-        ["ip", "route"],
-        ["iptables-save", "-c"],
-        ["ipset", "list", "-terse"],
-        ["cat", "/proc/mounts"],
-        ["cat", "/proc/meminfo"],
-        ["cat", "/proc/loadavg"],
-        ["df", "-h", "/"],
-        ["dmesg", "--ctime", "--level=err,warn"],
-    )
-    said = []
-    for question in questions:
-        try:
-            answer = machine.run(question)
-        except ClusterError as error:
-            answer = str(error)
-        said.append(f"$ {' '.join(question)}\n{answer}")
-    return "\n".join(said)
 
 
 def _failed_trials() -> list[str]:
