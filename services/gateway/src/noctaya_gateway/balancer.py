@@ -50,6 +50,7 @@ class Balancer:
         self._on_cold: list[Callable[[], None]] = []
         self._on_removed: list[Callable[[Address], None]] = []
         self._on_suspect: list[Callable[[Address], None]] = []
+        self._on_doubt: list[Callable[[], None]] = []
 
     def subscribe(
         self,
@@ -58,15 +59,17 @@ class Balancer:
         cold: Callable[[], None] | None = None,
         removed: Callable[[Address], None] | None = None,
         suspect: Callable[[Address], None] | None = None,
+        doubt: Callable[[], None] | None = None,
     ) -> None:
         """Be told: an address became ready; the last ready one was lost; an address left; a connect failed
-        there.
+        there; a ready one failed a probe.
         """
         for listeners, listener in (
             (self._on_ready, ready),
             (self._on_cold, cold),
             (self._on_removed, removed),
             (self._on_suspect, suspect),
+            (self._on_doubt, doubt),
         ):
             if listener is not None:
                 listeners.append(listener)  # type: ignore[arg-type]
@@ -142,6 +145,11 @@ class Balancer:
         entry.suspect = True
         for listener in self._on_suspect:
             listener(address)
+
+    def doubt(self) -> None:
+        """A ready address failed a probe. That makes nothing cold, but the addresses may have changed."""
+        for listener in self._on_doubt:
+            listener()
 
     def set_addresses(self, primary: Sequence[Address], backup: Sequence[Address] = ()) -> None:
         """Replace the known addresses; those that stay keep their state, those that left are announced."""

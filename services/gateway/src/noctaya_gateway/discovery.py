@@ -2,9 +2,10 @@
 Service by DNS, or a file.
 
 A headless name is resolved again every few seconds, every second while an activation is pending, and at
-once when a connect failed. The Service's own address stays in the balancer as a backup: while DNS still
-holds the pod back in a cache, the Service already reaches it. A name that doesn't exist means "no pod";
-a name server that doesn't answer means nothing, and the addresses stay.
+once when a connect failed or is not answered, or when a ready address failed a probe: a pod that is gone
+leaves the name at once, but connects to it would only time out. The Service's own address stays in the
+balancer as a backup: while DNS still holds the pod back in a cache, the Service already reaches it. A name
+that doesn't exist means "no pod"; a name server that doesn't answer means nothing, and the addresses stay.
 
 A file holds one `host:port` a line and is replaced as a whole by whoever runs the backends without a
 cluster. It is looked at ten times a second. A missing file means "no backend"; one that can't be parsed
@@ -130,7 +131,7 @@ class Discovery:
             return
         self._balancer.set_addresses((), backup=(self._service,))
         self._on_change()
-        self._balancer.subscribe(suspect=lambda _: self.wake())
+        self._balancer.subscribe(suspect=lambda _: self.wake(), doubt=self.wake)
         self._task = asyncio.create_task(self._follow(self._endpoints.dns), name="discovery")
 
     def wake(self) -> None:

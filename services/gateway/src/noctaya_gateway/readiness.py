@@ -140,6 +140,8 @@ class Prober:
         watch.bad += 1
         if outcome is not Outcome.REFUSED:
             self._on_reconnect()
+        if ready and watch.bad == 1:
+            self._balancer.doubt()
         if ready and watch.bad >= self._fall:
             watch.suspect = False
             log.warning("backend is no longer ready", extra={"address": str(address), "probe": outcome.value})

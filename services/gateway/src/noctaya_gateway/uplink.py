@@ -7,6 +7,7 @@ backend while it lay idle; then the request may go out once more, on a new conne
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from noctaya_gateway.balancer import Address
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 CONNECT_ATTEMPTS = 3
 """How often one request tries to connect before it is refused, over all addresses."""
+DOUBT_SECONDS = 0.25
+"""An address that has answered no connect for so long is probed and looked up; the connect goes on."""
 
 
 class Traveller(Protocol):
@@ -39,7 +42,7 @@ class Traveller(Protocol):
 class Uplink:
     """See the module; made when a request first needs a new connection."""
 
-    __slots__ = ("_attempts", "_connecting", "_failed_at", "_path", "_replayed", "_traveller")
+    __slots__ = ("_attempts", "_connecting", "_doubt", "_failed_at", "_path", "_replayed", "_traveller")
 
     def __init__(self, path: DataPath, traveller: Traveller) -> None:
         self._path = path
@@ -47,11 +50,14 @@ class Uplink:
         self._attempts = 0
         self._failed_at: tuple[Address, ...] = ()
         self._connecting: Connecting | None = None
+        self._doubt: asyncio.TimerHandle | None = None
         self._replayed = False
 
     def dial(self, address: Address) -> None:
         """Open a new connection to `address`."""
         self._connecting = self._path.pool.connect(address, self)
+        report = self._path.gate.balancer.report_unreachable
+        self._doubt = asyncio.get_running_loop().call_later(DOUBT_SECONDS, report, address)
 
     def replay(self, address: Address) -> bool:
         """Dial again because a reused connection died; False when that was done before."""
@@ -64,12 +70,12 @@ class Uplink:
 
     def connected(self, connection: UpstreamConnection) -> None:
         """Called by the pool."""
-        self._connecting = None
+        self._ended()
         self._traveller.reached(connection)
 
     def connect_failed(self, error: Exception) -> None:
         """Called by the pool: try another ready address if there is one."""
-        self._connecting = None
+        self._ended()
         gate = self._path.gate
         gate.metrics.upstream_error("connect")
         self._attempts += 1
@@ -88,4 +94,10 @@ class Uplink:
         """Nobody wants the connection any more."""
         if self._connecting is not None:
             self._connecting.cancel()
-            self._connecting = None
+            self._ended()
+
+    def _ended(self) -> None:
+        self._connecting = None
+        if self._doubt is not None:
+            self._doubt.cancel()
+            self._doubt = None

@@ -204,3 +204,12 @@ async def test_a_file_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_file_that_is_missing_names_no_backend(tmp_path: Path) -> None:
     assert read_endpoints(tmp_path / "none") == ()
+
+
+async def test_g7_a_doubt_about_a_ready_address_makes_it_look_again() -> None:
+    async with rig("dns://model-pods:8000") as found:
+        found.names.answer = (A,)
+        await found.look_again()
+        found.names.answer = ()
+        found.balancer.doubt()
+        await until(lambda: found.known() == (SERVICE,))

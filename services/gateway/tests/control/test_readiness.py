@@ -217,3 +217,18 @@ async def test_p9_readiness_is_seen_within_100_ms_of_the_backend_listening() -> 
         await prober.close()
     # Alone on a machine the median is below 50 ms; the bound leaves room for a busy one.
     assert sorted(delays)[2] < 0.3
+
+
+async def test_g7_the_first_bad_probe_of_a_ready_address_raises_a_doubt_once() -> None:
+    probe = Scripted()
+    async with rig(probe, fall=1000) as found:
+        doubts: list[bool] = []
+        found.balancer.subscribe(doubt=lambda: doubts.append(True))
+        await found.probes(3)
+        assert doubts == [], "an address that was not ready is none to doubt"
+        probe.outcome = Outcome.READY
+        await until(lambda: found.prober.ready)
+        probe.outcome = Outcome.REFUSED
+        await found.probes(3)
+        assert doubts == [True]
+        assert found.prober.ready

@@ -41,17 +41,31 @@ class ConnectWaiter(Protocol):
         """It can't be had."""
 
 
+class AddressLeft(ConnectionError):
+    """The address is the backend's no more; nothing would have answered the connect."""
+
+
 class Connecting:
-    """A connection under way."""
+    """A connection under way to `address`."""
 
-    __slots__ = ("_task",)
+    __slots__ = ("address", "left", "task")
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
-        self._task = task
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.left = False
+        self.task: asyncio.Task[None] | None = None
 
     def cancel(self) -> None:
         """Call it off; the waiter is not called."""
-        self._task.cancel()
+        self.left = False
+        if self.task is not None:
+            self.task.cancel()
+
+    def address_left(self) -> None:
+        """Call it off; the waiter is told that it failed."""
+        self.left = True
+        if self.task is not None:
+            self.task.cancel()
 
 
 class UpstreamPool:
@@ -82,7 +96,7 @@ class UpstreamPool:
         self._idle: dict[Address, list[UpstreamConnection]] = {}
         self._open: set[UpstreamConnection] = set()
         self._dropped: set[Address] = set()
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting: set[Connecting] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -107,15 +121,22 @@ class UpstreamPool:
 
     def connect(self, address: Address, waiter: ConnectWaiter) -> Connecting:
         """Open a new connection for `waiter`."""
-        task = self._loop.create_task(self._connect(address, waiter))
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
-        return Connecting(task)
+        connecting = Connecting(address)
+        connecting.task = self._loop.create_task(self._connect(connecting, waiter))
+        self._connecting.add(connecting)
+        connecting.task.add_done_callback(lambda _: self._connecting.discard(connecting))
+        return connecting
 
     def drop(self, address: Address) -> None:
-        """The address left: its idle connections go now, those in use when their exchange ends."""
+        """The address left: its idle connections and connects go now, those in use when their exchange ends.
+
+        The address of a Pod that is gone answers nothing at all: a connect would last until its timeout.
+        """
         for connection in self._idle.pop(address, ()):
             connection.close()
+        for connecting in self._connecting:
+            if connecting.address == address:
+                connecting.address_left()
 
     async def close(self) -> None:
         """Cut everything, also what is in use."""
@@ -123,15 +144,16 @@ class UpstreamPool:
             self._sweep.cancel()
             self._sweep = None
         connecting = list(self._connecting)
-        for task in connecting:
-            task.cancel()
-        await asyncio.gather(*connecting, return_exceptions=True)
+        for each in connecting:
+            each.cancel()
+        await asyncio.gather(*(each.task for each in connecting if each.task), return_exceptions=True)
         for connection in list(self._open):
             connection.close()
         self._idle.clear()
         await asyncio.sleep(0)
 
-    async def _connect(self, address: Address, waiter: ConnectWaiter) -> None:
+    async def _connect(self, connecting: Connecting, waiter: ConnectWaiter) -> None:
+        address = connecting.address
         connection = UpstreamConnection(address, on_idle=self._on_idle, on_gone=self._on_gone)
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -148,7 +170,10 @@ class UpstreamPool:
             return
         except asyncio.CancelledError:
             connection.give_up()
-            raise
+            if not connecting.left:
+                raise
+            waiter.connect_failed(AddressLeft(f"{address} left"))
+            return
         self._open.add(connection)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):

@@ -1,0 +1,100 @@
+"""A pod that is gone: its address answers nothing, and no request waits for it to (behaviour G7)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+from noctaya_gateway.balancer import Address
+from noctaya_gateway.upstream.pool import CONNECT_TIMEOUT
+
+from .conftest import MakeBackend, MakeStage
+from .stage import Stage, ok, post, replying, until
+
+WELL_BEFORE = CONNECT_TIMEOUT - 1.0
+"""Seconds: later than that and it was the connect's timeout that helped."""
+
+
+@pytest.fixture
+def gone() -> Iterator[Address]:
+    """An address that answers no connect, as that of a pod that was deleted: its backlog is full."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = Address(*listener.getsockname())
+        waiting = []
+        try:
+            for _ in range(4):
+                one = socket.socket()
+                one.setblocking(False)
+                one.connect_ex(address)
+                waiting.append(one)
+            yield address
+        finally:
+            for one in waiting:
+                one.close()
+
+
+def believe_in(gateway: Stage, address: Address) -> None:
+    """The gateway has not noticed yet that the pod is gone."""
+    gateway.balancer.set_addresses([address])
+    gateway.balancer.mark(address, ready=True)
+
+
+async def test_g7_an_address_that_answers_no_connect_is_doubted_at_once(
+    stage: MakeStage, gone: Address
+) -> None:
+    gateway = await stage()
+    believe_in(gateway, gone)
+    doubted = asyncio.Event()
+    gateway.balancer.subscribe(suspect=lambda address: doubted.set())
+    _, writer = await gateway.connect()
+    writer.write(post())
+    async with asyncio.timeout(WELL_BEFORE):
+        await doubted.wait()
+
+
+async def test_g7_a_request_under_way_to_an_address_that_left_goes_elsewhere_at_once(
+    stage: MakeStage, backend: MakeBackend, gone: Address
+) -> None:
+    server = await backend(replying(ok()))
+    gateway = await stage()
+    believe_in(gateway, gone)
+    asking = asyncio.create_task(gateway.ask(post()))
+    await until(lambda: gateway.balancer.in_flight(gone) == 1)
+    gateway.warm(server)
+    async with asyncio.timeout(WELL_BEFORE):
+        assert (await asking).endswith(b"ok")
+
+
+async def test_g7_a_request_under_way_to_the_last_address_is_held_when_that_leaves(
+    stage: MakeStage, backend: MakeBackend, gone: Address
+) -> None:
+    server = await backend(replying(ok()))
+    gateway = await stage()
+    believe_in(gateway, gone)
+    asking = asyncio.create_task(gateway.ask(post()))
+    await until(lambda: gateway.balancer.in_flight(gone) == 1)
+    async with asyncio.timeout(WELL_BEFORE):
+        gateway.balancer.set_addresses([])
+        await until(lambda: len(gateway.line) == 1)
+        assert gateway.activation.pending
+        gateway.warm(server)
+        assert (await asking).endswith(b"ok")
+
+
+async def test_g5_a_client_that_leaves_before_the_connect_is_answered_frees_its_slot(
+    stage: MakeStage, gone: Address
+) -> None:
+    gateway = await stage()
+    believe_in(gateway, gone)
+    _, writer = await gateway.connect()
+    writer.write(post())
+    await until(lambda: gateway.balancer.in_flight(gone) == 1)
+    writer.close()
+    async with asyncio.timeout(WELL_BEFORE):
+        await until(gateway.at_rest)
+    gateway.balancer.set_addresses([])
+    assert len(gateway.line) == 0
