@@ -107,7 +107,7 @@ class ScalerServer:
         return self._servicer.streams
 
     def certificate_expires(self) -> datetime | None:
-        """End of validity of the certificate in the TLS files; None with plaintext or when it can't be read."""
+        """End of validity of the certificate in the TLS files; None in plaintext or if it can't be read."""
         return self._reloader.expires() if self._reloader is not None else None
 
     async def stop(self, grace: float) -> None:
