@@ -20,6 +20,7 @@ import uvloop
 
 from .lab import Lab
 from .measures import (
+    d1_prewarm,
     o1_operator_scale,
     p1_json_cost,
     p2_stream_cost,
@@ -56,9 +57,10 @@ MEASURES: dict[str, Callable[[Lab], Awaitable[Finding]]] = {
     "P9": p9_wake_latency.measure,
     "P10": p10_aggregate_scaler.measure,
     "O1": o1_operator_scale.measure,
+    "D1": d1_prewarm.measure,
     "C1": _cold_starts,
 }
-SUBJECTS: dict[str, str] = {"gateway": "P", "operator": "O", "cluster": "C"}
+SUBJECTS: dict[str, str] = {"gateway": "P", "operator": "O", "prewarm": "D", "cluster": "C"}
 """First letter of the measures of a subject."""
 BY_DEFAULT = tuple(name for name in MEASURES if not name.startswith(SUBJECTS["cluster"]))
 """A cluster takes root, minutes and memory: one asks for it by name."""
@@ -91,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """A subject, --quick, --only and --write."""
     parser = argparse.ArgumentParser(prog="noctaya_bench", description=__doc__)
-    parser.add_argument("subject", nargs="?", choices=tuple(SUBJECTS), help="default: gateway and operator")
+    parser.add_argument("subject", nargs="?", choices=tuple(SUBJECTS), help="default: all but cluster")
     parser.add_argument("--quick", action="store_true", help="shorter and fewer rounds (under 4 minutes)")
     parser.add_argument("--only", type=measure_names, metavar="P1,P2", help="instead of a subject")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this document")

@@ -15,7 +15,8 @@ from .verdicts import Finding
 GATEWAY = "measured"
 OPERATOR = "operator measured"
 CLUSTER = "cluster measured"
-SECTIONS = {"O": OPERATOR, "C": CLUSTER}
+PREWARM = "prewarm measured"
+SECTIONS = {"O": OPERATOR, "D": PREWARM, "C": CLUSTER}
 """By the first letter of a measure; the others belong to the gateway."""
 BEGIN = "<!-- {section}: begin; written by python -m noctaya_bench --write -->"
 END = "<!-- {section}: end -->"
@@ -27,12 +28,15 @@ def render_report(
     """The measured part of the document."""
     kind = "a quick run" if quick else "a full run"
     took = sum(finding.seconds for finding in findings)
+    shown = dict(versions)
+    for finding in findings:
+        shown |= finding.versions
     parts = [
         f"Measured on {when:%Y-%m-%d} in {kind} of {took / 60:.1f} minutes.",
         render_promises(findings),
         *(render_finding(finding) for finding in findings),
         "### Versions",
-        render_table(("what", "version"), list(versions.items())),
+        render_table(("what", "version"), list(shown.items())),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -14,6 +14,7 @@ from .tools import Tools
 PACKAGES = (
     *("noctaya-gateway", "uvicorn", "httptools", "uvloop", "fastapi", "httpx", "grpcio"),
     *("noctaya-operator", "kubernetes", "aiohttp"),
+    *("noctaya-prewarm", "huggingface_hub"),
 )
 
 
