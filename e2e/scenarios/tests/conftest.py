@@ -23,6 +23,7 @@ LAB = pytest.StashKey[Lab]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("scenarios")
     group.addoption("--cluster", default=None, help="provider: host, kind, existing; detected if not given")
+    group.addoption("--yes-use-this-cluster", action="store_true", help="confirms --cluster existing")
     group.addoption("--gateways", type=int, default=2, help="gateways of each service")
     group.addoption(
         "--as-installed", action="store_true", help="take images and release as they are: quicker repeats"
@@ -48,7 +49,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
-    cluster = choose_provider(pytestconfig.getoption("--cluster"))
+    cluster = choose_provider(
+        pytestconfig.getoption("--cluster"), confirmed=pytestconfig.getoption("--yes-use-this-cluster")
+    )
     with open_lab(
         cluster,
         state_folder(),

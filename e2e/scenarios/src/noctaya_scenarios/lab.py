@@ -48,7 +48,7 @@ class Lab:
     @contextmanager
     def scene(self, name: str) -> Iterator[Scene]:
         """A namespace of its own for a scenario, deleted in the end."""
-        namespace = f"{_label(name)}-{os.getpid()}-{next(_numbers)}"
+        namespace = f"{namespace_prefix(name)}-{os.getpid()}-{next(_numbers)}"
         self.api.create(
             {
                 "apiVersion": "v1",
@@ -82,7 +82,7 @@ def open_lab(
         yield Lab(cluster, access, release=release, gateways=gateways)
 
 
-def _label(name: str) -> str:
+def namespace_prefix(name: str) -> str:
     """A legal beginning of a namespace's name."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return words[:NAME_LIMIT].rstrip("-") or "scenario"

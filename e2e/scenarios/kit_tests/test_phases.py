@@ -1,0 +1,48 @@
+"""The runner: which scenarios run when, and what its exit code says."""
+
+from __future__ import annotations
+
+import pytest
+from noctaya_cluster import ClusterError
+from noctaya_scenarios import __main__ as runner
+from noctaya_scenarios.__main__ import PHASES, Outcome, command_of, main, parse_arguments, verdict
+
+
+def outcome(code: int) -> Outcome:
+    return Outcome(phase=PHASES[0], code=code, seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [([0, 0], 0), ([0, 5], 0), ([5, 5], 1), ([0, 1], 1), ([2, 0], 1), ([], 1)],
+)
+def test_everything_that_ran_has_to_pass_and_something_has_to_run(codes: list[int], expected: int) -> None:
+    assert verdict([outcome(code) for code in codes]) == expected
+
+
+def test_arguments_that_are_not_ours_go_to_pytest() -> None:
+    options, rest = parse_arguments(["--workers", "2", "-k", "drain", "--cluster", "kind"])
+    together = next(phase for phase in PHASES if phase.parallel)
+    command = command_of(together, options, rest)
+    assert command[-2:] == ["-k", "drain"]
+    assert {"-n2", "--cluster=kind", f"--gateways={together.gateways}"} <= set(command)
+    alone = next(phase for phase in PHASES if not phase.parallel)
+    assert not any(word.startswith("-n") for word in command_of(alone, options, rest))
+
+
+def test_every_scenario_runs_in_a_phase_with_two_gateways_unless_it_needs_one() -> None:
+    two = [phase.marks for phase in PHASES if phase.gateways == 2]
+    assert two == ["first", "not first and not last and not one_gateway", "last"]
+
+
+@pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])
+def test_a_missing_provider_is_said_and_in_ci_it_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str, code: int
+) -> None:
+    def none(_name: str | None, *, confirmed: bool) -> None:
+        raise ClusterError("no Docker, not root")
+
+    monkeypatch.setattr(runner, "choose_provider", none)
+    monkeypatch.setenv("CI", ci)
+    assert main([]) == code
+    assert "no Docker, not root" in capsys.readouterr().err

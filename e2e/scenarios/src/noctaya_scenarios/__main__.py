@@ -1,0 +1,154 @@
+"""`python -m noctaya_scenarios`: all scenarios, in phases, on a cluster that is brought up for them.
+
+Phases are runs of pytest one after the other: what installs and removes the operator, then everything that
+can share the cluster in parallel with two gateways a service, then what disturbs the whole cluster, then what
+also has to hold with one gateway. Arguments that are not ours go to pytest (`-k drain`).
+
+Exit 0: everything passed, or no cluster can be had and that was said. 1: a scenario failed, none matched,
+or no cluster can be had and `CI=true`, so that no release rests on scenarios that nobody ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from noctaya_cluster import Cluster, ClusterError, choose_provider
+
+TESTS: Final = Path(__file__).parents[2] / "tests"
+NOTHING_COLLECTED: Final = 5
+FAILED: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One run of pytest."""
+
+    name: str
+    marks: str
+    gateways: int
+    parallel: bool
+
+
+PHASES: Final = (
+    Phase(name="first", marks="first", gateways=2, parallel=False),
+    Phase(
+        name="together",
+        marks="not first and not last and not one_gateway",
+        gateways=2,
+        parallel=True,
+    ),
+    Phase(name="last", marks="last", gateways=2, parallel=False),
+    Phase(
+        name="one-gateway",
+        marks="(any_gateways or one_gateway) and not first and not last",
+        gateways=1,
+        parallel=True,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a phase ended."""
+
+    phase: Phase
+    code: int
+    seconds: float
+
+    @property
+    def ran(self) -> bool:
+        """Whether it had any scenario."""
+        return self.code != NOTHING_COLLECTED
+
+    @property
+    def word(self) -> str:
+        """For the summary."""
+        return {0: "passed", NOTHING_COLLECTED: "nothing to run"}.get(self.code, f"failed ({self.code})")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    options, rest = parse_arguments(argv)
+    try:
+        cluster = choose_provider(options.cluster, confirmed=options.yes_use_this_cluster)
+        found = is_up(cluster)
+        cluster.start()
+    except ClusterError as error:
+        print(f"noctaya-scenarios: no cluster, so nothing was run: {error}", file=sys.stderr)
+        return FAILED if os.environ.get("CI", "").lower() == "true" else 0
+    try:
+        outcomes = [run(phase, options, rest) for phase in PHASES if phase.name in options.phase]
+    finally:
+        if not found and not options.keep:
+            cluster.stop()
+    print("\nscenarios:")
+    for outcome in outcomes:
+        print(f"  {outcome.phase.name:12} {outcome.word:16} {outcome.seconds:6.0f} s")
+    return verdict(outcomes)
+
+
+def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
+    """Ours, and pytest's."""
+    parser = argparse.ArgumentParser(
+        prog="noctaya-scenarios", description=(__doc__ or "").partition("\n\n")[0]
+    )
+    parser.add_argument("--cluster", help="provider: host, kind or existing; detected if not given")
+    parser.add_argument("--yes-use-this-cluster", action="store_true", help="confirms --cluster existing")
+    parser.add_argument("--keep", action="store_true", help="leave the cluster up")
+    parser.add_argument("--workers", type=int, default=3, help="scenarios that run at the same time")
+    parser.add_argument("--reports", type=Path, default=Path("scenario-reports"), help="folder for failures")
+    names = [phase.name for phase in PHASES]
+    parser.add_argument("--phase", action="append", choices=names, help="only this one; all if not given")
+    options, rest = parser.parse_known_args(argv)
+    options.phase = options.phase or names
+    return options, rest
+
+
+def is_up(cluster: Cluster) -> bool:
+    """Whether the cluster was there before us, and stays."""
+    try:
+        cluster.status()
+    except ClusterError:
+        return False
+    return True
+
+
+def run(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> Outcome:
+    """Run a phase."""
+    print(f"\nphase {phase.name}: {phase.gateways} gateway(s) a service", flush=True)
+    begun = time.monotonic()
+    code = subprocess.run(command_of(phase, options, rest), check=False).returncode
+    return Outcome(phase=phase, code=code, seconds=time.monotonic() - begun)
+
+
+def command_of(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
+    """pytest's command line."""
+    command = [sys.executable, "-m", "pytest", str(TESTS), "-m", phase.marks]
+    command += [f"--gateways={phase.gateways}", f"--reports={options.reports.absolute() / phase.name}"]
+    if options.cluster:
+        command.append(f"--cluster={options.cluster}")
+    if options.yes_use_this_cluster:
+        command.append("--yes-use-this-cluster")
+    if phase.parallel:
+        command += [f"-n{options.workers}", "--dist=worksteal"]
+    return [*command, *rest]
+
+
+def verdict(outcomes: Sequence[Outcome]) -> int:
+    """0 when something ran and everything that ran passed."""
+    if not any(outcome.ran for outcome in outcomes):
+        print("noctaya-scenarios: no scenario matches", file=sys.stderr)
+        return FAILED
+    return FAILED if any(outcome.ran and outcome.code != 0 for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
