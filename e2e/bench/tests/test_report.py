@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 from noctaya_bench.report import (
+    CLUSTER,
     GATEWAY,
     OPERATOR,
     by_section,
@@ -58,6 +59,17 @@ def test_only_one_measured_part_of_the_document_is_replaced():
     assert once == document("\nnew\n", "others")
     assert replace_measured(once, "new\n", section=GATEWAY) == once
     assert replace_measured(once, "theirs\n", section=OPERATOR) == document("\nnew\n", "\ntheirs\n")
+
+
+def test_what_only_one_measure_had_to_do_with_is_among_the_versions():
+    finding = Finding(measure="C1", title="", versions={"KEDA": "2.20.2"})
+    text = render_report([finding], {"kernel": "Linux"}, when=WHEN, quick=True)
+    assert text.index("| kernel | Linux |") < text.index("| KEDA | 2.20.2 |")
+
+
+def test_measures_of_a_cluster_have_a_part_of_their_own():
+    cold = Finding(measure="C1", title="")
+    assert by_section([FINDING, cold]) == {GATEWAY: [FINDING], CLUSTER: [cold]}
 
 
 def test_measures_of_the_operator_have_a_part_of_their_own():

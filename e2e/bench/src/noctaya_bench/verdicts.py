@@ -30,6 +30,8 @@ class Finding:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
+    """What only this measure had to do with; shown with the versions of everything else."""
 
 
 def at_most(promise: str, value: float | None, limit: float, text: str) -> Verdict:

@@ -55,6 +55,17 @@ def service_at_zero(cluster: Cluster, folder: Path, *, gateways: int) -> Iterato
         yield lab, scene
 
 
+def about(cluster: Cluster, lab: Lab) -> dict[str, str]:
+    """What the figures were measured on."""
+    keda = lab.api.get("/apis/apps/v1/namespaces/keda/deployments/keda-operator")
+    image: str = keda["spec"]["template"]["spec"]["containers"][0]["image"]
+    return {
+        "cluster": f"provider {cluster.name}, {len(cluster.nodes)} nodes",
+        "Kubernetes": lab.api.get("/version")["gitVersion"],
+        "KEDA": image.rpartition(":")[2],
+    }
+
+
 def plain_twin(deployment: Object) -> Object:
     """A Deployment of the same Pods under other labels, with no replica, that nobody else touches. Pure."""
     labels = {names.LABEL_NAME: PLAIN}

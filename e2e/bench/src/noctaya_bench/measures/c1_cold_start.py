@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 
 from noctaya_scenarios.scene import Scene
 
 from ..activation.cycle import cold_start, plain_start
-from ..activation.ground import SERVICE, cluster_up, say, service_at_zero
+from ..activation.ground import SERVICE, about, cluster_up, say, service_at_zero
 from ..activation.moments import COLUMNS, ColdStart, PlainStart, phases, row
 from ..activation.observer import observing
 from ..cluster.api import Api
@@ -31,12 +32,16 @@ async def measure(lab: Lab) -> Finding:
         title=f"{count} cold starts with one gateway, {count} with two",
         columns=("gateways", *COLUMNS),
     )
+    loads = [os.getloadavg()[0]]
     with cluster_up() as cluster:
         for gateways in GATEWAYS:
             folder = lab.directory / str(gateways)
             with service_at_zero(cluster, folder, gateways=gateways) as (world, scene):
                 starts, plain = await series(scene, world.api.server, count=count)
+                finding.versions = about(cluster, world)
             add_to(finding, gateways, starts, plain)
+            loads.append(os.getloadavg()[0])
+    finding.versions["load"] = " -> ".join(f"{load:.1f}" for load in loads)
     return finding
 
 
