@@ -61,8 +61,8 @@ def hold(plan: dict) -> None:  # type: ignore[type-arg]
             mount(kind, target, kind, 0, f"lowerdir={target},upperdir={upper},workdir={work}")
         else:
             mount(source, made(target), kind, 0, options)
-    if not os.path.samestat(os.fstat(state), os.stat(made(plan["state"]))):  # noqa: PTH116
-        mount(f"/proc/self/fd/{state}", plan["state"], None, MS_BIND)  # it was covered: show it again
+        if not os.path.samestat(os.fstat(state), os.stat(made(plan["state"]))):  # noqa: PTH116
+            mount(f"/proc/self/fd/{state}", plan["state"], None, MS_BIND)  # it was covered: show it again
     os.close(state)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     print("ready", flush=True)
