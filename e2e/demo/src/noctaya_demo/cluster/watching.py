@@ -44,12 +44,15 @@ class Watch:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        threading.Thread(target=self._follow, name=f"watch {self._what}", daemon=True).start()
+        self._ended = False
+        self._follower = threading.Thread(target=self._follow, name=f"watch {self._what}", daemon=True)
+        self._follower.start()
 
     def stop(self) -> None:
         """End it."""
-        self._process.terminate()
-        self._process.wait()
+        with self._process:  # closes the pipes
+            self._process.terminate()
+            self._follower.join()
 
     def first(self, found: Callable[[Change], T | None], *, after: float, within: float) -> T:
         """The first result of `found` that isn't None, of the changes seen after a moment.
@@ -64,7 +67,7 @@ class Watch:
                     if change.at > after and (result := found(change)) is not None:
                         return result
                 looked_at = len(self._changes)
-                if self._process.poll() is not None:
+                if self._ended:
                     raise PlaceFailed(f"the watch of {self._what} ended: {self._last_words()}")
                 if (left := deadline - time.monotonic()) <= 0:
                     raise PlaceFailed(f"{self._what}: it did not happen within {within:g} s")
@@ -78,12 +81,13 @@ class Watch:
                 self._changes.append(Change(time.monotonic(), event["type"] == "DELETED", event["object"]))
                 self._changed.notify_all()
         with self._changed:
+            self._ended = True
             self._changed.notify_all()
 
     def _last_words(self) -> str:
         assert self._process.stderr is not None
         lines = self._process.stderr.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit code {self._process.returncode}"
+        return lines[-1] if lines else f"exit code {self._process.wait()}"
 
 
 def documents(chunks: Iterator[bytes]) -> Iterator[Object]:
