@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from noctaya_cluster import ClusterError
 from noctaya_scenarios import __main__ as runner
-from noctaya_scenarios.__main__ import PHASES, Outcome, command_of, main, parse_arguments, verdict
+from noctaya_scenarios.__main__ import PHASES, Outcome, command_of, main, parse_arguments, phases_for, verdict
 
 
 def outcome(code: int) -> Outcome:
@@ -33,6 +33,24 @@ def test_arguments_that_are_not_ours_go_to_pytest() -> None:
 def test_every_scenario_runs_in_a_phase_with_two_gateways_unless_it_needs_one() -> None:
     two = [phase.marks for phase in PHASES if phase.gateways == 2]
     assert two == ["first", "not first and not last and not one_gateway", "last"]
+
+
+class Somebodys:
+    name = "existing"
+
+
+class Ours:
+    name = "host"
+
+
+def test_a_cluster_that_is_not_ours_is_not_disturbed(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [phase.name for phase in PHASES]
+    assert [phase.name for phase in phases_for(Ours(), names)] == names  # type: ignore[arg-type]
+    kept = phases_for(Somebodys(), names)  # type: ignore[arg-type]
+    assert [phase.name for phase in kept] == ["together", "one-gateway"]
+    said = capsys.readouterr().out
+    assert "first is left out" in said
+    assert "last is left out" in said
 
 
 @pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])

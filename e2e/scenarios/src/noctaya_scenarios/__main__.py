@@ -35,22 +35,26 @@ class Phase:
     marks: str
     gateways: int
     parallel: bool
+    disturbs: bool
+    """Whether it takes away or breaks what others on the cluster may rely on."""
 
 
 PHASES: Final = (
-    Phase(name="first", marks="first", gateways=2, parallel=False),
+    Phase(name="first", marks="first", gateways=2, parallel=False, disturbs=True),
     Phase(
         name="together",
         marks="not first and not last and not one_gateway",
         gateways=2,
         parallel=True,
+        disturbs=False,
     ),
-    Phase(name="last", marks="last", gateways=2, parallel=False),
+    Phase(name="last", marks="last", gateways=2, parallel=False, disturbs=True),
     Phase(
         name="one-gateway",
         marks="(any_gateways or one_gateway) and not first and not last",
         gateways=1,
         parallel=True,
+        disturbs=False,
     ),
 )
 
@@ -85,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"noctaya-scenarios: no cluster, so nothing was run: {error}", file=sys.stderr)
         return FAILED if os.environ.get("CI", "").lower() == "true" else 0
     try:
-        outcomes = [run(phase, options, rest) for phase in PHASES if phase.name in options.phase]
+        outcomes = [run(phase, options, rest) for phase in phases_for(cluster, options.phase)]
     finally:
         if not found and not options.keep:
             cluster.stop()
@@ -110,6 +114,16 @@ def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, lis
     options, rest = parser.parse_known_args(argv)
     options.phase = options.phase or names
     return options, rest
+
+
+def phases_for(cluster: Cluster, wanted: Sequence[str]) -> list[Phase]:
+    """Those wanted; on a cluster that is not ours, only those that leave others alone."""
+    asked = [phase for phase in PHASES if phase.name in wanted]
+    kept = [phase for phase in asked if cluster.name != "existing" or not phase.disturbs]
+    for phase in asked:
+        if phase not in kept:
+            print(f"phase {phase.name} is left out: it would disturb a cluster that is not ours")
+    return kept
 
 
 def is_up(cluster: Cluster) -> bool:
