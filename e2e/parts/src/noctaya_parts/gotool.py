@@ -8,6 +8,7 @@ import queue
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,7 +113,8 @@ class Go:
         """Static programs for this machine, whatever the caller builds else, on the CPUs that we may use."""
         env = {key: value for key, value in os.environ.items() if key not in {"GOOS", "GOARCH"}}
         env |= {"CGO_ENABLED": "0", "GOWORK": "off"}
-        env.setdefault("GOMAXPROCS", str(len(os.sched_getaffinity(0))))
+        if sys.platform == "linux":
+            env.setdefault("GOMAXPROCS", str(len(os.sched_getaffinity(0))))
         return {"env": env, "stdin": subprocess.DEVNULL, "stdout": stdout, "text": True}
 
 
