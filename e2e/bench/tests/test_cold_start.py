@@ -1,22 +1,29 @@
 """C1's own arithmetic and its eyes, without a cluster."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from noctaya_bench.activation.cycle import AnswerLost, ask
 from noctaya_bench.activation.ground import plain_twin
 from noctaya_bench.activation.moments import ColdStart, PlainStart, PodStart, phases, row
-from noctaya_bench.activation.observer import DEPLOYMENTS, EVENTS, PODS, Observer, Sighting
+from noctaya_bench.activation.observer import DEPLOYMENTS, EVENTS, PODS, SLICES, Observer, Sighting
 
 POD = PodStart(written=10.2, scheduled=10.3, started=11.0, ready=12.0)
-START = ColdStart(requested=10.0, told=10.05, pod=POD, first_byte=12.03)
+START = ColdStart(requested=10.0, told=10.05, pod=POD, listed=12.01, first_byte=12.03)
 PLAIN = PlainStart(asked=20.0, pod=PodStart(written=20.01, scheduled=20.1, started=20.9, ready=21.8))
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {}\n\ndata: [DONE]\n\n"
 
 
 def test_what_is_added_is_neither_kedas_nor_kubernetes():
-    assert START.added == pytest.approx(0.05 + 0.03)
-    assert START.total == pytest.approx(START.added + START.keda + (POD.ready - POD.written))
+    assert START.added == pytest.approx(0.05 + 0.02)
+    assert START.since_ready == pytest.approx(0.03)
+    assert START.total == pytest.approx(START.added + START.keda + (START.listed - POD.written))
+
+
+def test_a_gateway_that_is_quicker_than_the_news_has_added_nothing():
+    late = replace(START, listed=12.05)
+    assert late.added == pytest.approx(0.05)
 
 
 def test_every_phase_stands_beside_the_plain_scaling_where_that_has_it():
@@ -24,7 +31,10 @@ def test_every_phase_stands_beside_the_plain_scaling_where_that_has_it():
     assert rows["request to demand at KEDA"][1:] == ("ours", "50", "50", "50", "-")
     assert rows["demand to replica written"][1:] == ("KEDA", "150", "150", "150", "10")
     assert rows["container started to Ready"][1:] == ("Kubernetes", "1,000", "1,000", "1,000", "900")
-    assert rows["added by Noctaya"][2] == "80"
+    assert rows["Ready to endpoint"][1:3] == ("Kubernetes", "10")
+    assert rows["endpoint to first byte"][1:3] == ("ours", "20")
+    assert rows["added by Noctaya"][2] == "70"
+    assert rows["Ready to first byte"][1:3] == ("both", "30")
     assert rows["replica written to Ready"][2:] == ("1,800", "1,800", "1,800", "1,790")
 
 
@@ -52,6 +62,20 @@ async def test_the_start_of_a_pod_is_put_together_from_what_was_seen_in_any_orde
         await observer.saw(each)
         await asyncio.sleep(0)
     assert await looking == PodStart(written=1.1, scheduled=1.3, started=1.4, ready=1.6)
+
+
+async def test_a_service_is_listed_with_its_first_ready_endpoint():
+    observer = Observer()
+    labels = {"kubernetes.io/service-name": "chat-backend"}
+    for at, service, ready in (
+        (1.1, "chat", True),
+        (1.2, "chat-backend", False),
+        (1.3, "chat-backend", True),
+    ):
+        metadata = {"name": "slice", "labels": {**labels, "kubernetes.io/service-name": service}}
+        slice_ = {"metadata": metadata, "endpoints": [{"conditions": {"ready": ready}}]}
+        await observer.saw(Sighting(at, SLICES, gone=False, object=slice_))
+    assert await observer.listed("chat-backend", after=1.0) == 1.3
 
 
 async def test_the_scalers_word_counts_from_the_request_on():

@@ -34,6 +34,7 @@ async def cold_start(observer: Observer, host: str, port: int) -> ColdStart:
         requested=requested,
         told=await observer.told(after=requested),
         pod=await observer.pod_start(SERVICE, after=requested),
+        listed=await observer.listed(f"{SERVICE}-backend", after=requested),
         first_byte=first_byte,
     )
 

@@ -38,12 +38,14 @@ class ColdStart:
         requested: the first byte of the request is sent.
         told: a client of the scaler's stream, as KEDA is one, hears that the service is active.
         pod: what Kubernetes made of it.
+        listed: an EndpointSlice of the backend's Service says that the Pod is ready.
         first_byte: of the answer, at the client.
     """
 
     requested: float
     told: float
     pod: PodStart
+    listed: float
     first_byte: float
 
     @property
@@ -63,7 +65,12 @@ class ColdStart:
 
     @property
     def after(self) -> float:
-        """Ours, when all the others are done: from Ready to the first byte."""
+        """Ours, when all the others are done: from the first endpoint to the first byte."""
+        return max(self.first_byte - self.listed, 0.0)
+
+    @property
+    def since_ready(self) -> float:
+        """From Ready to the first byte, whosever time that is."""
         return self.first_byte - self.pod.ready
 
     @property
@@ -123,8 +130,10 @@ def phases(starts: Sequence[ColdStart], plain: Sequence[PlainStart]) -> list[Pha
                 ("container started to Ready", "started", "ready"),
             )
         ),
-        Phase("Ready to first byte", OURS, _all(start.after for start in starts)),
+        Phase("Ready to endpoint", KUBERNETES, _all(start.listed - start.pod.ready for start in starts)),
+        Phase("endpoint to first byte", OURS, _all(start.after for start in starts)),
         Phase("added by Noctaya", OURS, _all(start.added for start in starts)),
+        Phase("Ready to first byte", "both", _all(start.since_ready for start in starts)),
         Phase(
             "replica written to Ready",
             KUBERNETES,

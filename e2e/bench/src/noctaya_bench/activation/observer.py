@@ -18,11 +18,12 @@ from .moments import PodStart
 Object = dict[str, Any]
 T = TypeVar("T")
 
-DEPLOYMENTS, PODS, EVENTS = "deployments", "pods", "events"
+DEPLOYMENTS, PODS, EVENTS, SLICES = "deployments", "pods", "events", "endpointslices"
 PATHS: Final = {
     DEPLOYMENTS: "/apis/apps/v1/namespaces/{}/deployments",
     PODS: "/api/v1/namespaces/{}/pods",
     EVENTS: "/api/v1/namespaces/{}/events",
+    SLICES: "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
 }
 PATIENCE_SECONDS: Final = 120.0
 
@@ -57,6 +58,17 @@ class Observer:
         started = await self.first(EVENTS, lambda each: _started(each, pod), after=after)
         ready = await self.first(PODS, lambda each: _name(each) == pod and is_ready(each.object), after=after)
         return PodStart(written=written.at, scheduled=placed.at, started=started.at, ready=ready.at)
+
+    async def listed(self, service: str, *, after: float) -> float:
+        """When a Service of this name had a ready endpoint for the first time after a moment."""
+
+        def lists(each: Sighting) -> bool:
+            labels = each.object["metadata"].get("labels") or {}
+            endpoints = each.object.get("endpoints") or []
+            ready = any((one.get("conditions") or {}).get("ready") for one in endpoints)
+            return ready and labels.get("kubernetes.io/service-name") == service
+
+        return (await self.first(SLICES, lists, after=after)).at
 
     async def told(self, *, after: float) -> float:
         """When the scaler said `active` for the first time after a moment."""

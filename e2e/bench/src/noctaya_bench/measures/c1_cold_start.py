@@ -75,7 +75,7 @@ def add_to(finding: Finding, gateways: int, starts: list[ColdStart], plain: list
     finding.rows += [(str(gateways), *row(phase)) for phase in phases(starts, plain)]
     which = "1 gateway" if gateways == 1 else f"{gateways} gateways"
     added = percentile([start.added * 1000 for start in starts], 50)
-    first = percentile([start.after * 1000 for start in starts], 50)
+    first = percentile([start.since_ready * 1000 for start in starts], 50)
     finding.verdicts += [
         at_most(
             f"{which}: added by Noctaya < {ADDED_LIMIT_MS:.0f} ms at the median",
