@@ -250,7 +250,7 @@ spec:
 {{- end -}}
 {{- end -}}
 
-{{/* Rule of a NetworkPolicy: KEDA may reach the gRPC port. Takes KEDA's namespace. */}}
+{{/* Rule of a NetworkPolicy: KEDA may reach the gRPC port. Takes the values below networkPolicy. */}}
 {{- define "noctaya-gateway.fromKeda" -}}
 - ports:
     - port: 9090
@@ -258,8 +258,8 @@ spec:
   from:
     - namespaceSelector:
         matchLabels:
-          kubernetes.io/metadata.name: {{ . }}
+          kubernetes.io/metadata.name: {{ .kedaNamespace }}
       podSelector:
         matchLabels:
-          app.kubernetes.io/name: keda-operator
+          {{- toYaml .kedaPodLabels | nindent 10 }}
 {{- end -}}
