@@ -102,10 +102,14 @@ class Cluster:
 
         self._stack.push_async_callback(end)
 
-    async def restart(self, *, gateways: int | None = None) -> None:
-        """End the operator and start another one, maybe with other flags."""
+    async def stop(self) -> None:
+        """End the operator."""
         await self._stack.aclose()
         self._stack = AsyncExitStack()
+
+    async def restart(self, *, gateways: int | None = None) -> None:
+        """End the operator and start another one, maybe with other flags."""
+        await self.stop()
         self._gateways = gateways or self._gateways
         self.start()
         await self.settle()
@@ -120,6 +124,10 @@ class Cluster:
     def now(self) -> datetime:
         """Virtual wall clock."""
         return EPOCH + timedelta(seconds=asyncio.get_running_loop().time())
+
+    async def counted(self) -> None:
+        """Let the runtimes count their services, which takes its time."""
+        await self.settle(11)
 
     async def settle(self, seconds: float = 5.0) -> None:
         """Let so much virtual time pass."""

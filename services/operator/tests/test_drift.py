@@ -6,7 +6,14 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from noctaya_operator.drift import differs, drifted, keep_own_fields, owned_fields, owns_more
+from noctaya_operator.drift import (
+    differs,
+    drifted,
+    keep_own_fields,
+    owned_by_creation,
+    owned_fields,
+    owns_more,
+)
 from noctaya_operator.kube.objects import Object
 from samples import objects, plan, service
 
@@ -152,3 +159,22 @@ def test_every_rendered_object_is_no_drift_to_itself() -> None:
     given = service(cache={"strategy": "SharedPVC", "prewarm": True}, resources={"cpu": 2, "memory": "1Gi"})
     for rendered in objects(plan(given, gateways=2)).values():
         assert not drifted(rendered, deepcopy(rendered))
+
+
+def test_what_the_creation_still_owns_is_remembered_until_it_is_given_up() -> None:
+    made = {"manager": "noctaya-operator-create", "operation": "Update"}
+    whole = {**made, "fieldsV1": {"f:spec": {"f:replicas": {}, "f:template": {}}}}
+    rest = {**made, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    other = {"manager": "keda", "operation": "Update", "fieldsV1": {"f:spec": {"f:template": {}}}}
+    for entries, owned in (
+        ([whole], True),
+        ([rest], False),
+        ([other], False),
+        ([other, whole], True),
+        ([], False),
+    ):
+        live: Object = {"metadata": {"name": "chat", "managedFields": entries}}
+        assert owned_by_creation(live) is owned
+        keep_own_fields(live)
+        assert owned_by_creation(live) is owned
+        assert owned_fields(live) == {}

@@ -40,6 +40,7 @@ async def test_l1_everything_is_made_owned_and_then_left_alone() -> None:
         }
         for kind, name in ((SCALED_OBJECTS, "chat"), (DEPLOYMENTS, "chat"), (PVCS, "chat-cache")):
             assert cluster.the(kind, name)["metadata"]["ownerReferences"] == [owner]
+        await cluster.counted()
         cluster.forget_requests()
         await cluster.settle(600)
         assert cluster.writes() == []

@@ -96,3 +96,26 @@ async def test_only_the_given_namespaces_are_worked_in() -> None:
         await cluster.idle_service()
         assert cluster.status()["phase"] == "ScaledToZero"
         assert cluster.server.all(DEPLOYMENTS, "elsewhere") == []
+
+
+async def test_a_change_at_a_start_does_not_wait_behind_all_services() -> None:
+    async with Cluster() as cluster:
+        for number in range(40):
+            cluster.server.put(raw_service(name=f"s{number:02}"))
+        await cluster.settle(60)
+        cluster.server.faults.delay(0.2, verb="patch", resource=DEPLOYMENTS, times=10_000)
+        # The operator starts anew and finds every backend outdated.
+        runtime = raw_runtime(container={"image": "example.com/engine:2"})
+        runtime["metadata"]["generation"] = 2
+        await cluster.stop()
+        cluster.server.put(runtime)
+        cluster.start()
+        await asyncio.sleep(0.5)
+        began = asyncio.get_running_loop().time()
+        await cluster.user.patch_merge(LLM_SERVICES, NAMESPACE, "s39", {"spec": {"resources": {"cpu": "7"}}})
+
+        def done() -> bool:
+            return "7" in str(cluster.the(DEPLOYMENTS, "s39")["spec"]["template"]["spec"]["containers"])
+
+        await cluster.until(done)
+        assert asyncio.get_running_loop().time() - began < 1.5

@@ -105,6 +105,7 @@ async def test_o7_a_download_that_can_not_begin_is_told() -> None:
 async def test_o9_another_spelling_of_the_same_quantity_is_no_change() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(resources={"memory": "2Gi"})
+        await cluster.counted()
         cluster.forget_requests()
         generation = cluster.the(DEPLOYMENTS, "chat")["metadata"]["generation"]
         await cluster.change(resources={"memory": "2048Mi"})
@@ -115,6 +116,7 @@ async def test_o9_another_spelling_of_the_same_quantity_is_no_change() -> None:
 async def test_o9_a_restart_writes_nothing() -> None:
     async with Cluster(gateways=2) as cluster:
         await cluster.idle_service(**PREWARMED)
+        await cluster.counted()
         cluster.forget_requests()
         await cluster.restart()
         await cluster.settle(300)
@@ -167,3 +169,15 @@ async def test_o11_replicas_that_must_share_a_node_are_told() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(scaling={"max": 3})
         assert "3 replicas share the claim chat-cache" in cluster.message("AutoscalingReady")
+
+
+async def test_o9_a_changed_backend_costs_one_write_and_is_not_read_anew() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service()
+        # What creation left over is given up once.
+        await cluster.change_runtime(container={"image": "example.com/engine:2"})
+        cluster.forget_requests()
+        await cluster.change_runtime(container={"image": "example.com/engine:3"})
+        asked = [each.verb for each in cluster.server.requests if each.resource == DEPLOYMENTS]
+        assert asked == ["patch"]
+        assert "engine:3" in str(cluster.the_deployment()["spec"])

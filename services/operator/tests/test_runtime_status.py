@@ -23,6 +23,7 @@ async def test_a_runtime_tells_how_many_services_use_it() -> None:
         assert status(cluster)["services"] == 0
         await cluster.idle_service()
         await cluster.idle_service(name="other")
+        await cluster.settle(10)
         found = status(cluster)
         assert found["conditions"][0].pop("lastTransitionTime").startswith("2026-11-30T08:00:")
         assert found == {
@@ -48,6 +49,7 @@ async def test_a_service_that_changes_its_runtime_is_counted_where_it_is() -> No
         cluster.server.put(raw_runtime(name="second"))
         await cluster.idle_service()
         await cluster.change(runtime={"name": "second"})
+        await cluster.settle(10)
         assert (status(cluster)["services"], status(cluster, "second")["services"]) == (0, 1)
 
 
@@ -68,3 +70,16 @@ async def test_o1_a_runtime_that_can_not_be_parsed_is_told_on_it() -> None:
         condition = status(cluster, "odd")["conditions"][0]
         assert (condition["status"], condition["reason"]) == ("False", "InvalidSpec")
         assert "spec.priority" in condition["message"]
+
+
+async def test_o9_a_wave_of_services_is_counted_a_few_times() -> None:
+    async with Cluster() as cluster:
+        await cluster.settle(60)
+        cluster.forget_requests()
+        for number in range(40):
+            await cluster.service(name=f"s{number}")
+        await cluster.settle(10)
+        written = [each for each in cluster.writes() if each.resource == INFERENCE_RUNTIMES]
+        assert status(cluster)["services"] == 40
+        # 200 seconds, one every 10.
+        assert len(written) <= 21

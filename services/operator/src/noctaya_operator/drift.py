@@ -30,6 +30,14 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Lists whose elements are told apart by keys (from the API's `x-kubernetes-list-map-keys`); all others are
 one value."""
+REPLICAS_ONLY: Final[Object] = {"f:spec": {"f:replicas": {}}}
+"""What the manager that created a backend at zero keeps of it."""
+_CREATED: Final[Object] = {
+    "manager": names.CREATE_FIELD_MANAGER,
+    "operation": "Update",
+    "fieldsV1": {"f:spec": {"f:template": {}}},
+}
+"""What is kept of that manager's entry while it owns more."""
 _ASSUMED: Final = {"protocol": "TCP"}
 _QUANTITIES: Final = frozenset({"limits", "requests"})
 _SERVERS_OWN: Final = frozenset({"uid", "resourceVersion", "name", "namespace"})
@@ -75,24 +83,41 @@ def managers(live: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def keep_own_fields(obj: Object) -> None:
-    """Reduce `managedFields` to what `owned_fields` reads, as text that equal objects share.
+    """Reduce `managedFields` to what `owned_fields` and `owned_by_creation` read, as text that equal objects
+    share.
 
     It is a third of an object otherwise. The owner's uid is left out of it: with it no two would be equal.
     """
-    owned = owned_fields(obj)
+    owned, created = owned_fields(obj), owned_by_creation(obj)
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
         return
     metadata.pop("managedFields", None)
+    if created:
+        metadata["managedFields"] = [dict(_CREATED)]
     if not owned:
         return
     about = owned.get("f:metadata")
     if isinstance(about, Mapping):
         rest = {name: value for name, value in about.items() if name != "f:ownerReferences"}
         owned = {**owned, "f:metadata": rest}
-    metadata["managedFields"] = [
-        {"manager": names.FIELD_MANAGER, "operation": "Apply", "fieldsV1": _shared(_text(owned))}
-    ]
+    entry = {"manager": names.FIELD_MANAGER, "operation": "Apply", "fieldsV1": _shared(_text(owned))}
+    metadata["managedFields"] = [*metadata.get("managedFields", []), entry]
+
+
+def owned_by_creation(live: Mapping[str, Any]) -> bool:
+    """Whether the manager that created a backend at zero owns more of it than the replicas."""
+    return any(only_replicas(entry) != entry for entry in managers(live))
+
+
+def only_replicas(entry: Mapping[str, Any]) -> Object:
+    """An entry of `managedFields` as it should be: of the manager that created a backend only the replicas
+    stay. As long as it owns more, nothing that an apply leaves out would go away."""
+    if entry.get("manager") != names.CREATE_FIELD_MANAGER or entry.get("operation") != "Update":
+        return dict(entry)
+    spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+    fields = REPLICAS_ONLY if "f:replicas" in spec else {}
+    return {**entry, "fieldsV1": fields}
 
 
 def owns_more(owned: Mapping[str, Any], desired: Any) -> bool:

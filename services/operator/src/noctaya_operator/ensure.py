@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from noctaya_api import names
 from noctaya_api.conditions import StepReason
 
 from noctaya_operator.adoption import keep_running_template
 from noctaya_operator.create_once import judge
-from noctaya_operator.drift import drifted, managers
+from noctaya_operator.drift import drifted, managers, only_replicas, owned_by_creation
 from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.errors import AlreadyExists, ApiError, NotFound
 from noctaya_operator.kube.objects import (
@@ -32,9 +32,6 @@ from noctaya_operator.plan_error import PlanError
 from noctaya_operator.render import Rendered, WriteMode
 
 log = logging.getLogger(__name__)
-
-REPLICAS_ONLY: Final[Object] = {"f:spec": {"f:replicas": {}}}
-"""What the manager that created a backend at zero keeps of it."""
 
 
 class StepFailed(Exception):
@@ -162,7 +159,7 @@ class Ensurer:
             desired = keep_running_template(desired, live)
         if not drifted(desired, live) or self._is_settled(ref, desired, live):
             return live
-        if rendered.mode is WriteMode.CREATE_AT_ZERO:
+        if owned_by_creation(live):
             await self._give_up_creation(ref)
         return await self._apply(ref, desired, live)
 
@@ -202,7 +199,7 @@ class Ensurer:
         fresh = await self._live.fetch(ref)
         if fresh is None:
             return
-        entries = [_only_replicas(entry) for entry in managers(fresh)]
+        entries = [only_replicas(entry) for entry in managers(fresh)]
         if entries == list(managers(fresh)):
             return
         body = {
@@ -222,14 +219,6 @@ class Ensurer:
 def is_transient(error: ApiError) -> bool:
     """Whether a failed step is likely to go well when tried again at once."""
     return error.transient
-
-
-def _only_replicas(entry: Mapping[str, Any]) -> Object:
-    if entry.get("manager") != names.CREATE_FIELD_MANAGER or entry.get("operation") != "Update":
-        return dict(entry)
-    spec = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-    fields = REPLICAS_ONLY if "f:replicas" in spec else {}
-    return {**entry, "fieldsV1": fields}
 
 
 def _owned(obj: Object, owner: Object) -> Object:

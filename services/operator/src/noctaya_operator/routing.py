@@ -2,8 +2,8 @@
 
 A change of a service's own spec is worked on at once. Changes of its objects come in bursts, so they wait a
 twentieth of a second for each other. A changed runtime queues all its services in a lane of their own, and so
-do changes of objects, which such a rollout brings by the hundred: nobody who changes a service has to wait
-behind either.
+do changes of objects, which such a rollout brings by the hundred, and at a start the services that are there:
+nobody who changes a service has to wait behind any of them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ RUNTIMES: Final = "runtimes"
 """Lane of services whose runtime changed."""
 _SUFFIXES: Final = {ref.key.name for ref in ObjectNames(service="", namespace="").all()}
 """What is appended to the name of a service for the names of its objects."""
+START: Final = "start"
+"""Lane of the services that are there when the operator begins."""
 OBJECTS: Final = "objects"
 """Lane of services one of whose objects changed."""
 _NOISE: Final = frozenset({"resourceVersion", "generation", "managedFields"})
@@ -33,10 +35,12 @@ def route(caches: Caches, runtimes: RuntimeCatalog, queue: WorkQueue[Key]) -> No
     """Queue services from now on; whatever is cached already is queued too."""
     services = caches.reflectors[LLM_SERVICES].cache
 
+    lane = START
+
     def service_changed(old: Object | None, new: Object | None) -> None:
         shown = new if new is not None else old
         if shown is not None and (old is None or new is None or _asks_for(old) != _asks_for(new)):
-            queue.add(key_of(shown))
+            queue.add(key_of(shown), lane=lane)
 
     def object_changed(old: Object | None, new: Object | None) -> None:
         if old is not None and new is not None and _meaning(old) == _meaning(new):
@@ -60,6 +64,7 @@ def route(caches: Caches, runtimes: RuntimeCatalog, queue: WorkQueue[Key]) -> No
 
     runtimes.subscribe(runtime_changed)
     caches.reflectors[LLM_SERVICES].subscribe(service_changed)
+    lane = ""
     for resource in (*WRITTEN, *READ):
         caches.reflectors[resource].subscribe(object_changed)
     caches.reflectors[SCALED_OBJECTS].subscribe_absence(autoscaler_changed)

@@ -30,8 +30,9 @@ from noctaya_operator.publish import StatusWriter
 
 log = logging.getLogger(__name__)
 
-SETTLE: Final = 2.0
-"""Seconds that changes of the number of services wait for each other."""
+SETTLE: Final = 10.0
+"""Seconds that changes of the number of services wait for each other: while many come or go, each count is
+soon another one."""
 
 
 class RuntimeReconciler:

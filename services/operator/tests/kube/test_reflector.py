@@ -300,3 +300,20 @@ async def test_a_handler_that_fails_does_not_keep_others_from_hearing() -> None:
         await asyncio.sleep(1)
     assert rig.follower.heard == [("created", "a"), ("created", "b")]
     assert late.heard == [("created", "a"), ("created", "b")], "a late subscriber hears what is there"
+
+
+async def test_after_a_long_outage_the_server_is_found_again_within_seconds() -> None:
+    rig = Rig(STORAGE_CLASSES)
+    async with rig.running():
+        rig.server.faults.drop(times=math.inf)
+        await asyncio.sleep(3600)
+        rig.failures.clear()
+        await asyncio.sleep(60)
+        # Not a hot loop either.
+        assert 12 <= len(rig.failures) <= 60
+        rig.server.faults.clear()
+        rig.server.put(
+            {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "new"}}
+        )
+        await asyncio.sleep(6)
+        assert "new" in rig.names

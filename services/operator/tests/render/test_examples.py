@@ -150,7 +150,7 @@ def test_the_quickstart_needs_no_device_and_mounts_the_claim_it_names() -> None:
     plan = planned("quickstart")
     assert "Job/smollm2-prewarm" not in objects(plan)
     assert engine(plan)["resources"] == {
-        "requests": {"cpu": "2", "memory": "1Gi"},
+        "requests": {"cpu": "1", "memory": "1Gi"},
         "limits": {"memory": "1Gi"},
     }
     claims = [volume.get("persistentVolumeClaim") for volume in pod_of(backend(plan))["volumes"]]

@@ -257,6 +257,15 @@ def test_former_weights_are_removed_when_asked(prune: bool) -> None:
     assert ("--prune" in pod_of(job)["containers"][0]["args"]) is prune
 
 
+@pytest.mark.parametrize(("cache", "seconds"), [({}, 43800), ({"prewarmTimeout": "90s500ms"}, 691)])
+@pytest.mark.parametrize("uri", [OCI, "hf://org/model"])
+def test_m2_nothing_before_or_in_the_agent_hangs_for_ever(
+    uri: str, cache: dict[str, object], seconds: int
+) -> None:
+    found = objects(plan(service(uri=uri, cache={"prewarm": True, **cache})))
+    assert found["Job/chat-prewarm"]["spec"]["activeDeadlineSeconds"] == seconds
+
+
 def test_a_download_that_hangs_is_started_anew() -> None:
     agent = job_pod(cache={"prewarm": True})["containers"][0]
     assert agent["ports"] == [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]

@@ -212,7 +212,7 @@ class Cache(KubeModel):
         "Off unless set; always on for oci:// and s3:// models.",
     )
     prewarm_timeout: GoDuration | None = Field(
-        default=None, description="Longest time of one attempt at the download; 12h if absent."
+        default=None, description="Longest time that the download may take; 12h if absent."
     )
     replace: Bool = Field(
         default_factory=bool,

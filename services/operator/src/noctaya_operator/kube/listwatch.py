@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from noctaya_operator.kube.backoff import Backoff
 from noctaya_operator.kube.client import KubeClient
-from noctaya_operator.kube.errors import ApiError, Gone, KindAbsent
+from noctaya_operator.kube.errors import ApiError, Gone, KindAbsent, ServerUnavailable
 from noctaya_operator.kube.objects import Object, resource_version_of
 from noctaya_operator.kube.resources import Resource
 
@@ -38,6 +38,8 @@ class Timing(NamedTuple):
     """Silence that means a dead connection; bookmarks come about every 60 s."""
     backoff: tuple[float, float] = (0.25, 30.0)
     """First and longest delay after failures."""
+    unreachable: float = 5.0
+    """Longest delay while the server does not answer: once it does, everybody waits for what we see."""
     absent: tuple[float, float] = (20.0, 40.0)
     """Until a kind that is not served is looked for again; under a minute even when the answer is slow."""
     steady: float = 5.0
@@ -161,7 +163,10 @@ class ListWatch:
             level = logging.WARNING if self._backoff.failures == 0 else logging.DEBUG
             log.log(level, "%s in %s: %s", self._resource, self._namespace or "all namespaces", error)
         asked = min(error.retry_after, LONGEST_WAIT) if error is not None and error.retry_after else None
-        await asyncio.sleep(self._backoff.after_failure(at_least=asked))
+        wait = self._backoff.after_failure(at_least=asked)
+        if isinstance(error, ServerUnavailable) and error.status == 0:
+            wait = min(wait, self._timing.unreachable * self._rng.uniform(0.5, 1.0))
+        await asyncio.sleep(wait)
 
     async def _server_is_behind(self, version: str) -> bool:
         try:

@@ -6,6 +6,7 @@ arguments or environment.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from noctaya_api import names
@@ -24,6 +25,9 @@ from noctaya_operator.serving import EnvEntry
 from noctaya_operator.weights import Prewarm
 
 BACKOFF_LIMIT: Final = 4
+DEFAULT_TIMEOUT: Final = 12 * 3600.0
+"""Seconds the agent gives a download unless told otherwise."""
+DEADLINE_MARGIN: Final = 600
 SCRATCH: Final = "tmp"
 DOWNLOAD_ENV: Final = frozenset(
     {
@@ -64,8 +68,19 @@ def render_prewarm_job(plan: ServicePlan, prewarm: Prewarm, *, prune: bool = Fal
             names.ANNOTATION_CREATE_ONCE_HASH: _hash(plan, prewarm),
             names.ANNOTATION_MODEL_SOURCE: plan.source.uri,
         },
-        spec={"backoffLimit": BACKOFF_LIMIT, "template": template},
+        spec={
+            "backoffLimit": BACKOFF_LIMIT,
+            "activeDeadlineSeconds": _deadline_seconds(plan),
+            "template": template,
+        },
     )
+
+
+def _deadline_seconds(plan: ServicePlan) -> int:
+    """Seconds after which Kubernetes ends the Job: later than the agent ends itself, which says why, and the
+    only bound for what runs before the agent."""
+    timeout = plan.service.spec.cache.prewarm_timeout
+    return math.ceil(timeout.seconds if timeout is not None else DEFAULT_TIMEOUT) + DEADLINE_MARGIN
 
 
 def _hash(plan: ServicePlan, prewarm: Prewarm) -> str:
