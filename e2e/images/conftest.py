@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +14,8 @@ from noctaya_engine.started import Start, Started
 from noctaya_engine.trials import FILES, MODELS, TRIALS, Trial
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
+
+TIMEOUT = 900
 
 #: What a restricted Pod gets, and no network but loopback.
 NOTHING = {
@@ -36,18 +37,24 @@ def built() -> dict[str, Built]:
 
 
 @pytest.fixture(scope="session")
-def engine(built: dict[str, Built]) -> Iterator[Engine]:
-    """An engine that has every image."""
+def bare_engine() -> Iterator[Engine]:
+    """An engine; Docker clients of this process talk to it."""
     with Engine.running() as engine, pytest.MonkeyPatch.context() as patch:
         for name, value in engine.environment.items():
             patch.setenv(name, value)
-        for image in built.values():
-            with opened(image.tar) as archive:
-                identity = archive.identity
-            there = engine.has(image.reference)
-            if not there or identity not in engine.docker("inspect", "--format={{.Id}}", image.reference):
-                engine.load(image.tar)
         yield engine
+
+
+@pytest.fixture(scope="session")
+def engine(bare_engine: Engine, built: dict[str, Built]) -> Engine:
+    """An engine that has every image."""
+    for image in built.values():
+        with opened(image.tar) as archive:
+            identity = archive.identity
+        there = bare_engine.has(image.reference)
+        if not there or identity not in bare_engine.docker("inspect", "--format={{.Id}}", image.reference):
+            bare_engine.load(image.tar)
+    return bare_engine
 
 
 @pytest.fixture(params=TRIALS, ids=lambda trial: trial.image)
@@ -112,7 +119,7 @@ def _files(folder: Path, trial: Trial) -> Path:
     return place
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Docker's own variables of this machine must not lead anything here to its engine."""
-    for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY"):
-        os.environ.pop(name, None)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whichever test comes first waits for the images of a tree that has changed."""
+    for item in items:
+        item.add_marker(pytest.mark.timeout(TIMEOUT))

@@ -105,7 +105,7 @@ def held(image: Path, texts: list[bytes]) -> set[bytes]:
 
 
 def test_credentials_get_a_build_its_packages_and_are_in_no_layer_and_no_history(
-    engine: Engine, index: Index, password: str, tmp_path: Path
+    bare_engine: Engine, index: Index, password: str, tmp_path: Path
 ) -> None:
     authorities = tmp_path / "authorities.pem"
     authorities.write_text(f"# {password}\n")
@@ -116,8 +116,8 @@ def test_credentials_get_a_build_its_packages_and_are_in_no_layer_and_no_history
     context = tmp_path / "context.tar"
     write_tar(collect(tmp_path, ("Dockerfile",), {}), context)
     base = ensure_bases()[BUILD]
-    engine.import_root(base.tar, base.reference)
-    engine.build_context(
+    bare_engine.import_root(base.tar, base.reference)
+    bare_engine.build_context(
         context,
         dockerfile="Dockerfile",
         reference=REFERENCE,
@@ -126,8 +126,8 @@ def test_credentials_get_a_build_its_packages_and_are_in_no_layer_and_no_history
         fresh=True,
     )
     saved = tmp_path / "image.tar"
-    engine.save(REFERENCE, saved)
-    engine.docker("image", "rm", REFERENCE)
+    bare_engine.save(REFERENCE, saved)
+    bare_engine.docker("image", "rm", REFERENCE)
     assert held(saved, [b"trialpackage.py", password.encode()]) == {b"trialpackage.py"}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from noctaya_engine.docker_command import DockerCommand, find_command, last_words
+from noctaya_engine.engine import choose_kind
 from noctaya_engine.errors import BuildFailed, EngineError, EngineUnavailable
 
 
@@ -59,3 +60,23 @@ def test_of_a_long_output_the_end_is_told() -> None:
     words = last_words("\n".join(map(str, range(100))).encode() + b"\xff\n")
     assert words.splitlines()[0] == "75"
     assert words.endswith("99�")
+
+
+@pytest.mark.parametrize(
+    ("env", "can_run", "kind"),
+    [
+        ({}, True, "private"),
+        ({}, False, "system"),
+        ({"NOCTAYA_ENGINE": "system"}, True, "system"),
+        ({"NOCTAYA_ENGINE": "private"}, False, "private"),
+    ],
+)
+def test_the_private_engine_is_taken_where_it_can_run_unless_said_otherwise(
+    env: dict[str, str], can_run: bool, kind: str
+) -> None:
+    assert choose_kind(env=env, private_can_run=lambda: can_run) == kind
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(EngineUnavailable, match="NOCTAYA_ENGINE must be private or system, not 'podman'"):
+        choose_kind(env={"NOCTAYA_ENGINE": "podman"})

@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build images; what is unchanged is not built again")
     build.add_argument("names", nargs="*", metavar="NAME", help=f"default: all of {', '.join(IMAGES)}")
     build.add_argument("--save", type=Path, metavar="DIR", help="put NAME.tar and NAME.cdx.json there")
-    build.add_argument("--engine", choices=("private", "system"), default="private")
+    build.add_argument("--engine", choices=("private", "system"), help="default: private where it can run")
     build.add_argument("--json", action="store_true", help="print what was built as JSON")
     build.set_defaults(run=_build)
     base = commands.add_parser("base", help="make the base images from Debian packages")

@@ -45,7 +45,7 @@ DEFAULT_MIRROR: Final = "http://deb.debian.org"
 TIMESTAMP: Final = "@1577836800"
 """Of every file, so that the same packages give the same layers."""
 BUILD: Final = "build"
-RECIPES: Final = {recipe.name: recipe for recipe in (distill.PYTHON, distill.PYTHON_SHELL)}
+RECIPES: Final = distill.RECIPES
 
 Report = Callable[[str], None]
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,7 @@ PYTHON_SHELL: Final = Recipe(
     programs=(*PYTHON.programs, "bin/*", "usr/bin/*"),
 )
 """For model servers: a drain hook is `/bin/sh -c "sleep N"`, and engines use OpenMP."""
+RECIPES: Final = {recipe.name: recipe for recipe in (PYTHON, PYTHON_SHELL)}
 
 
 def distill(full: Path, target: Path, recipe: Recipe) -> list[Package]:
@@ -172,3 +174,14 @@ def _generated(full: Path, target: Path) -> None:
         users.write(f"nonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n")
         groups.write(f"nonroot:x:{USER}:\n")
     subprocess.run(["ldconfig", "-r", target], check=True)
+
+
+def main(full: Path, target: Path) -> None:
+    """Every root below `target`, from the tree `full`: inside a build this is its own root."""
+    for recipe in RECIPES.values():
+        (target / recipe.name).mkdir(parents=True)
+        distill(full, target / recipe.name, recipe)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -28,6 +28,7 @@ from noctaya_engine.layout import MAX_SOCKET_PATH, Layout
 from noctaya_engine.locking import alone, in_use, shared
 from noctaya_engine.places import engine_folder
 
+VARIABLE: Final = "NOCTAYA_ENGINE"
 Kind = Literal["private", "system"]
 Report = Callable[[str], None]
 
@@ -56,18 +57,19 @@ class Engine:
     @classmethod
     @contextmanager
     def running(
-        cls, *, kind: Kind = "private", report: Report = print, folder: Path | None = None
+        cls, *, kind: Kind | None = None, report: Report = print, folder: Path | None = None
     ) -> Iterator[Self]:
         """Start or join an engine for the time of a `with` block.
 
         Args:
-            kind: `private` or `system`.
+            kind: `private` or `system`; by default as `choose_kind` says.
             report: gets lines of progress.
             folder: of the private engine, instead of the cache's own place.
 
         Raises:
             EngineUnavailable: it can't run here; the message says what is missing.
         """
+        kind = kind or choose_kind()
         if kind == "system":
             docker = DockerCommand(find_command(), env={})
             if not docker.succeeds("version"):
@@ -107,17 +109,20 @@ class Engine:
         reference: str,
         build_args: Mapping[str, str],
         secrets: Mapping[str, bytes],
+        target: str = "",
         fresh: bool = False,
     ) -> None:
         """Build the tar `context`; `secrets` exist only while a step runs that asks for them.
 
-        `fresh` does every step again.
+        `target` names a stage of the Dockerfile, the last one by default; `fresh` does every step again.
 
         Raises:
             BuildFailed: with the builder's last words.
         """
         with tempfile.TemporaryDirectory(prefix="noctaya-build-") as work:
             arguments = ["--network=host", f"--file={dockerfile}", f"--tag={reference}"]
+            if target:
+                arguments.append(f"--target={target}")
             if fresh:
                 arguments.append("--no-cache")
             for name, value in build_args.items():
@@ -143,6 +148,23 @@ class Engine:
     def load(self, path: Path) -> None:
         """Load a docker-archive tar."""
         self.docker("load", f"--input={path}")
+
+
+def choose_kind(
+    *, env: Mapping[str, str] = os.environ, private_can_run: Callable[[], bool] | None = None
+) -> Kind:
+    """`NOCTAYA_ENGINE` if it says so; else the private engine where it can run, which is Linux as root.
+
+    Raises:
+        EngineUnavailable: the variable names no kind.
+    """
+    asked = env.get(VARIABLE, "")
+    if asked in {"private", "system"}:
+        return "private" if asked == "private" else "system"
+    if asked:
+        raise EngineUnavailable(f"{VARIABLE} must be private or system, not {asked!r}")
+    can_run = private_can_run or (lambda: sys.platform == "linux" and os.geteuid() == 0)
+    return "private" if can_run() else "system"
 
 
 def check_can_run(layout: Layout) -> None:

@@ -21,10 +21,11 @@ from typing import Final
 import noctaya_parts
 from noctaya_parts.locking import locked
 
+from noctaya_engine import base_by_docker
 from noctaya_engine.base import BUILD, Base, ensure_bases
 from noctaya_engine.catalog import VERSION, Image, find
 from noctaya_engine.context import collect, write_tar
-from noctaya_engine.engine import Engine, Kind
+from noctaya_engine.engine import Engine, Kind, choose_kind
 from noctaya_engine.package_index import machine_settings
 from noctaya_engine.places import ROOT, images_folder
 from noctaya_engine.revision import revision_of
@@ -33,7 +34,6 @@ Report = Callable[[str], None]
 
 KEPT: Final = 2
 """Builds of an image that stay in the cache: the newest, and the one that somebody may be loading."""
-BASE_OF_REGISTRY: Final = "python:3.11-slim-bookworm"
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,14 @@ class _Plan:
     build_args: Mapping[str, str]
 
 
-def ensure(*names: str, report: Report = print, kind: Kind = "private") -> dict[str, Built]:
+def ensure(*names: str, report: Report = print, kind: Kind | None = None) -> dict[str, Built]:
     """The images of these names (all when none is given), built when they are not in the cache.
 
     Raises:
         UnknownImage, BuildFailed, EngineUnavailable: the message says what to do.
     """
     images = find(names)
+    kind = kind or choose_kind()
     bases = ensure_bases(report=report) if kind == "private" else {}
     folder = images_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,26 +107,24 @@ def save(built: Built, folder: Path) -> Path:
     return folder / f"{built.name}.tar"
 
 
-def build_args(image: Image, bases: Mapping[str, Base], kind: Kind) -> dict[str, str]:
-    """Base images and labels for a build."""
+def build_args(image: Image, references: Mapping[str, str]) -> dict[str, str]:
+    """Labels and, by their references, base images for a build."""
     revision = revision_of(ROOT, image.inputs)
     labels = {"VERSION": VERSION, "REVISION": revision.commit, "CREATED": revision.created}
     if image.base is None:
         return labels
-    if kind == "system":
-        return {"PYTHON_IMAGE": BASE_OF_REGISTRY, **labels}
-    return {
-        "PYTHON_IMAGE": bases[image.base].reference,
-        "BUILD_IMAGE": bases[BUILD].reference,
-        **labels,
-    }
+    return {"PYTHON_IMAGE": references[image.base], "BUILD_IMAGE": references[BUILD], **labels}
 
 
 def _plan(image: Image, bases: Mapping[str, Base], kind: Kind, work: Path, report: Report) -> _Plan:
     parts = noctaya_parts.ensure(*image.parts, report=report) if image.parts else {}
     context = work / f"{image.name}.tar"
     content = write_tar(collect(ROOT, image.inputs, parts), context)
-    arguments = build_args(image, bases, kind)
+    if kind == "private":
+        references = {name: base.reference for name, base in bases.items()}
+    else:
+        references = base_by_docker.references()
+    arguments = build_args(image, references)
     facts = json.dumps([content, image.reference, image.dockerfile, kind, arguments], sort_keys=True)
     return _Plan(image, hashlib.sha256(facts.encode()).hexdigest(), context, arguments)
 
@@ -156,9 +155,8 @@ def _build(engine: Engine, plan: _Plan, bases: Mapping[str, Base], folder: Path,
     started = time.monotonic()
     image = plan.image
     report(f"{image.name}: building {image.reference}")
-    if image.base is not None and engine.kind == "private":
-        for name in (BUILD, image.base):
-            engine.import_root(bases[name].tar, bases[name].reference)
+    if image.base is not None:
+        _provide_bases(engine, (BUILD, image.base), bases)
     index = machine_settings()
     engine.build_context(
         plan.context,
@@ -173,6 +171,14 @@ def _build(engine: Engine, plan: _Plan, bases: Mapping[str, Base], folder: Path,
     _forget_old(image.name, folder)
     size = built.tar.stat().st_size / 1e6
     report(f"{image.name}: done in {time.monotonic() - started:.0f} s, {size:.0f} MB")
+
+
+def _provide_bases(engine: Engine, names: tuple[str, ...], bases: Mapping[str, Base]) -> None:
+    if engine.kind == "system":
+        base_by_docker.build_bases(engine)
+        return
+    for name in names:
+        engine.import_root(bases[name].tar, bases[name].reference)
 
 
 def _forget_old(name: str, folder: Path) -> None:
