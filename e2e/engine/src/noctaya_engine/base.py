@@ -45,6 +45,7 @@ DEFAULT_MIRROR: Final = "http://deb.debian.org"
 TIMESTAMP: Final = "@1577836800"
 """Of every file, so that the same packages give the same layers."""
 BUILD: Final = "build"
+MAKING: Final = ".making-"
 RECIPES: Final = distill.RECIPES
 
 Report = Callable[[str], None]
@@ -109,8 +110,9 @@ def _make(folder: Path, report: Report) -> None:
         raise BuildFailed("base images are made by debootstrap, which needs root; or use --engine system")
     started = time.monotonic()
     report("base images: installing Debian packages; about two minutes, but only once")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as work:
+    for left_by_a_killed_run in folder.parent.glob(f"{MAKING}*"):
+        shutil.rmtree(left_by_a_killed_run)
+    with tempfile.TemporaryDirectory(prefix=MAKING, dir=folder.parent) as work:
         place = Path(work)
         log = folder.parent / "debootstrap.log"
         tree = place / "tree"
@@ -146,10 +148,10 @@ def _install(tree: Path, log: Path) -> None:
         "DEBIAN_FRONTEND": "noninteractive",
         "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin",
     }
-    isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", _INSTALL]
+    isolated = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]
     with log.open("w") as output:
         done = subprocess.run(
-            isolated,
+            [*isolated, "--mount-proc", "sh", "-c", _INSTALL],
             env={**os.environ, **settings},
             stdin=subprocess.DEVNULL,
             stdout=output,

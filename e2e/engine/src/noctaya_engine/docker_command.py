@@ -77,23 +77,28 @@ class DockerCommand:
         """Whether it ended with 0; for questions such as whether an image is there."""
         return self._run(arguments, stdin=None).returncode == 0
 
-    def build(self, *arguments: str | Path, context: Path) -> None:
-        """`docker build` from the tar `context`.
+    def build(self, *arguments: str | Path, context: Path, env: Mapping[str, str] | None = None) -> None:
+        """`docker build` from the tar `context`, with more variables in its environment.
 
         Raises:
             BuildFailed: with the end of the builder's own output.
         """
-        done = self._run(("build", *arguments, "-"), stdin=context)
+        done = self._run(("build", *arguments, "-"), stdin=context, env=env)
         if done.returncode:
             raise BuildFailed(f"the build failed:\n{last_words(done.stderr + done.stdout)}")
 
     def _run(
-        self, arguments: Iterable[str | Path], *, stdin: Path | None
+        self, arguments: Iterable[str | Path], *, stdin: Path | None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
-        env = {**os.environ, "DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain", **self._env}
+        ours = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain", **self._env}
+        merged = {**os.environ, **ours, **(env or {})}
         with Path(stdin or os.devnull).open("rb") as source:
             return subprocess.run(
-                [self._program, *map(str, arguments)], env=env, stdin=source, capture_output=True, check=False
+                [self._program, *map(str, arguments)],
+                env=merged,
+                stdin=source,
+                capture_output=True,
+                check=False,
             )
 
 

@@ -32,6 +32,8 @@ VARIABLE: Final = "NOCTAYA_ENGINE"
 Kind = Literal["private", "system"]
 Report = Callable[[str], None]
 
+MAX_VARIABLE: Final = 100_000
+"""Bytes; Linux takes 131071. Only a bundle of certification authorities, which is no secret, is larger."""
 START_SECONDS: Final = 180.0
 PACKAGES: Final = ("containerd", "runc", "docker.io", "debootstrap")
 SYSTEM_FOLDERS: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -127,12 +129,17 @@ class Engine:
                 arguments.append("--no-cache")
             for name, value in build_args.items():
                 arguments += ["--build-arg", f"{name}={value}"]
+            variables: dict[str, str] = {}
             for name, content in secrets.items():
-                file = Path(work) / name
-                file.touch(mode=0o600)
-                file.write_bytes(content)
-                arguments += ["--secret", f"id={name},src={file}"]
-            self.docker.build(*arguments, context=context)
+                if len(content) < MAX_VARIABLE:  # credentials: nothing is left on disk when we are killed
+                    variables[f"NOCTAYA_SECRET_{name.upper()}"] = content.decode()
+                    arguments += ["--secret", f"id={name},env=NOCTAYA_SECRET_{name.upper()}"]
+                else:
+                    file = Path(work) / name
+                    file.touch(mode=0o600)
+                    file.write_bytes(content)
+                    arguments += ["--secret", f"id={name},src={file}"]
+            self.docker.build(*arguments, context=context, env=variables)
 
     def save(self, reference: str, path: Path) -> None:
         """Write an image as a docker-archive tar; complete or not at all."""
