@@ -103,9 +103,11 @@ class Fetcher:
             headers["Range"] = f"bytes={wanted.start}-{wanted.end - 1}"
         link = piece.task.link
         if link:
+            # Kept only while it works: the next try asks the source for a fresh one.
+            piece.task.link = ""
             answer = self._client.get(Request(url=link, headers=headers), exchange)
-            if answer.status not in {200, 206}:
-                piece.task.link = ""
+            if answer.status in {200, 206}:
+                piece.task.link = link
             return replace(answer, redirected=True)
         answer = self._client.get(replace(request, headers=headers), exchange)
         if answer.redirected and answer.status in {200, 206}:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from noctaya_prewarm.errors import BadSettings
 
+AUTHORITIES = "ca.crt"
+"""Key of a Secret for certificate authorities, as in Secrets of type kubernetes.io/tls."""
+
 
 class SecretDir:
     """One mounted Secret. None stands for no Secret.
@@ -33,9 +36,12 @@ class SecretDir:
         return ""
 
     def need(self, *keys: str) -> str:
-        """As `get`. Raises BadSettings, naming the keys, when there is none."""
+        """As `get`. Raises BadSettings, naming the keys, when there is none.
+
+        A Secret that holds authorities to trust (`ca.crt`) may have nothing else: a mirror without tokens.
+        """
         value = self.get(*keys)
-        if not value and self._folder is not None:
+        if not value and self._folder is not None and not (self._folder / AUTHORITIES).exists():
             raise BadSettings(f"the Secret at {self._folder} has no key {' or '.join(keys)} with a value")
         return value
 

@@ -58,7 +58,7 @@ class AgentSettings(BaseSettings):
     """Files above this size are fetched in ranges of it, several at a time."""
     stall_timeout: GoDuration = Field(default=30.0, gt=0)
     """A connection that stays below `min_rate` for that long is given up and its range asked for again."""
-    min_rate: ByteCount = Field(default=16 * 1024, ge=1)
+    min_rate: ByteCount = Field(default=4 * 1024, ge=1)
     """Bytes a second."""
     retry_limit: GoDuration = Field(default=600.0, gt=0)
     """How long requests may fail in a row, without one byte of progress, before the run gives up."""

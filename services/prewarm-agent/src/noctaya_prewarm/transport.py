@@ -135,8 +135,8 @@ class Client:
             self._busy = (origin, kept, None)
             try:
                 return self._send(kept, method, url, headers, exchange)
-            except Retryable:
-                if exchange.stalled:
+            except Retryable as failure:
+                if exchange.stalled or isinstance(failure.__cause__, TimeoutError):
                     raise
         connection = connect(origin, context=self._context, timeout=self._timeout)
         self._busy = (origin, connection, None)

@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from noctaya_api.names import READY_MARKER
+
 from noctaya_prewarm.digest import Digest, Hasher, Kind, new_hasher
 from noctaya_prewarm.errors import IntegrityFault, NotFound, Refused
 from noctaya_prewarm.marker import AlphaMarker, MarkedFile, Marker, read_marker
@@ -52,21 +54,23 @@ def verify(run: Run, *, marker: Path, deep: bool) -> None:
     run.revision = found.revision
     run.progress.enter(State.VERIFYING)
     run.progress.plan(total=found.total)
-    problems = list_problems(run, found, deep=deep)
+    # A marker in its model's directory belongs to that directory, wherever the volume is mounted today.
+    root = marker.parent if marker.name == READY_MARKER else Path(found.target)
+    problems = list_problems(run, found, root=root, deep=deep)
     if problems:
         shown = "; ".join(str(problem) for problem in problems[:_SHOWN])
         more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-        raise IntegrityFault(f"{found.target} is not what its marker says: {shown}{more}")
-    logger.info("verified", extra={"target": found.target, "files": len(found.files), "deep": deep})
+        raise IntegrityFault(f"{root} is not what its marker says: {shown}{more}")
+    logger.info("verified", extra={"target": str(root), "files": len(found.files), "deep": deep})
 
 
-def list_problems(run: Run, marker: Marker, *, deep: bool) -> list[Problem]:
-    """Every file of the marker that is missing or different.
+def list_problems(run: Run, marker: Marker, *, deep: bool, root: Path | None = None) -> list[Problem]:
+    """Every file of the marker that is missing below `root` (the marker's target without one) or different.
 
     Raises:
         PrewarmError: the run was aborted.
     """
-    tree = Tree(Path(marker.target))
+    tree = Tree(Path(marker.target) if root is None else root)
     problems = []
     for file in marker.files:
         run.check()

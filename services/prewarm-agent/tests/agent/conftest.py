@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from noctaya_model_hub import Hub, Served
 
 from .kit import FILES, REPOSITORY, hub_beside
 
+# The machine may be busy: an example's time says nothing, and a slow one is no fault.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 # looptime's plugin asks for the current loop before every test; on Python 3.11 that makes one for good.
 asyncio.set_event_loop(None)
 

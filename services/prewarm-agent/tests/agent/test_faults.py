@@ -35,7 +35,7 @@ CDN = Match(route="cdn")
 )
 def test_m2_a_stalled_range_is_restarted(served: Served, hub: Hub, target: Path, effect: Effect) -> None:
     hub.faults.add(Match(route="cdn", calls={2}), effect)
-    run = fetch(served, target, stall_timeout=0.5)
+    run = fetch(served, target, stall_timeout=0.5, connections=1)
     assert_whole(target, hub)
     assert run.progress.retries >= 1
 
@@ -216,6 +216,23 @@ def test_m3_a_wrong_token_ends_at_once(served: Served, hub: Hub, target: Path, t
 def test_m3_a_secret_without_its_key_is_named(served: Served, target: Path, tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="no key token or HF_TOKEN"):
         fetch(served, target, secret_dir=tmp_path)
+
+
+def test_m3_a_secret_of_authorities_alone_is_no_missing_token(
+    served: Served, hub: Hub, target: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.crt").write_text("")
+    fetch(served, target, secret_dir=tmp_path)
+    assert {seen.authorization for seen in hub.requests.of("resolve")} == {""}
+
+
+def test_m2_a_link_that_fails_is_asked_for_anew(served: Served, hub: Hub, target: Path) -> None:
+    """Ranges go to where a redirect led, and back to the source once that fails."""
+    hub.faults.add(Match(route="resolve", calls={1}), Effect(redirect="http://127.0.0.1:1/gone"))
+    hub.faults.add(Match(route="cdn", calls={3}), Effect(status=403))
+    fetch(served, target, connections=1)
+    assert_whole(target, hub)
+    assert len(hub.requests.of("resolve", "model.safetensors", method="GET")) == 3
 
 
 def test_many_files_and_many_connections(served: Served, hub: Hub, target: Path) -> None:

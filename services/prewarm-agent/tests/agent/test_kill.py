@@ -73,7 +73,7 @@ def assert_honest(target: Path) -> bool:
     return True
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(kills=st.lists(st.tuples(STEPS, st.integers(0, 300_000)), min_size=1, max_size=2))
 def test_m1_a_kill_at_any_byte_is_survived(bucket: tuple[Hub, Served], kills: list[tuple[int, int]]) -> None:
     _, served = bucket

@@ -121,6 +121,25 @@ def test_keys_come_from_the_environment_without_a_secret(
     assert (target / "y").read_text() == "y"
 
 
+@pytest.mark.parametrize("in_secret", [True, False])
+def test_half_a_key_is_told(
+    served: Served, hub: Hub, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_secret: bool
+) -> None:
+    if in_secret:
+        (tmp_path / "AWS_ACCESS_KEY_ID").write_text("AKID")
+        (tmp_path / "ca.crt").write_text("")
+    else:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    with pytest.raises(BadSettings, match="only one has a value"):
+        fetch(
+            served,
+            target,
+            source="s3://weights/m",
+            endpoint=served.s3_url,
+            secret_dir=tmp_path if in_secret else None,
+        )
+
+
 def test_what_is_not_there_is_named(served: Served, hub: Hub, target: Path) -> None:
     hub.bucket("weights", {"a": "a"})
     with pytest.raises(NotFound, match="no object below s3://weights/none/"):

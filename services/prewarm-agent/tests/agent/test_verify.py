@@ -73,6 +73,12 @@ def test_a_copied_model_passes_by_its_content(served: Served, target: Path) -> N
     verify(Run(settings()), marker=target / ".noctaya-ready", deep=False)
 
 
+def test_a_model_is_verified_where_its_marker_lies(served: Served, target: Path) -> None:
+    fetch(served, target)
+    moved = target.rename(target.with_name("mounted-elsewhere"))
+    verify(Run(settings()), marker=moved / ".noctaya-ready", deep=True)
+
+
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [

@@ -15,7 +15,7 @@ from typing import Final
 from noctaya_api.model_source import ModelSource
 
 from noctaya_prewarm.digest import Digest, Kind
-from noctaya_prewarm.errors import NetworkFault, NotFound, Refused
+from noctaya_prewarm.errors import BadSettings, NetworkFault, NotFound, Refused
 from noctaya_prewarm.listing import MAX_FILES, Listing, RemoteFile, digest_of
 from noctaya_prewarm.retry import Retryable
 from noctaya_prewarm.safe_path import safe_path
@@ -178,15 +178,13 @@ class Bucket:
         return f"https://{self._bucket}.s3.{self._region}.{domain}"
 
     def _keys(self) -> Keys | None:
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
         if self._secret:
-            return Keys(
-                access_key=self._secret.need("AWS_ACCESS_KEY_ID"),
-                secret_key=self._secret.need("AWS_SECRET_ACCESS_KEY"),
-                session_token=self._secret.get("AWS_SESSION_TOKEN"),
-            )
-        access_key = os.environ.get("AWS_ACCESS_KEY_ID", "")
-        secret_key = os.environ.get("AWS_SECRET_ACCESS_KEY", "")
-        if not (access_key and secret_key):
-            return None
-        token = os.environ.get("AWS_SESSION_TOKEN", "")
-        return Keys(access_key=access_key, secret_key=secret_key, session_token=token)
+            access_key, secret_key = (self._secret.need(name) for name in names)
+            token = self._secret.get("AWS_SESSION_TOKEN")
+        else:
+            access_key, secret_key = (os.environ.get(name, "") for name in names)
+            token = os.environ.get("AWS_SESSION_TOKEN", "")
+        if bool(access_key) != bool(secret_key):
+            raise BadSettings(f"of {names[0]} and {names[1]} only one has a value")
+        return Keys(access_key=access_key, secret_key=secret_key, session_token=token) if access_key else None
