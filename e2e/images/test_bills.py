@@ -10,6 +10,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from noctaya_engine.catalog import IMAGES, VERSION
 from noctaya_engine.images import Built
+from noctaya_engine.places import ROOT
 from noctaya_engine.started import Start
 from noctaya_engine.trials import Trial
 
@@ -59,6 +60,17 @@ def test_it_lists_what_is_installed_and_nothing_else(
     assert listed(bill, "deb/debian") == json.loads(container.python(SEEN_BY_DPKG))
     assert [trial.distribution, VERSION] in listed(bill, "pypi")
     assert len(listed(bill, "deb/debian")) > 20
+
+
+def test_everything_from_the_package_index_is_pinned(trial: Trial, built: dict[str, Built]) -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    ours = {name for name, version in listed(read(built[trial.image]), "pypi") if version == VERSION}
+    assert {name for name in ours if not name.startswith("noctaya-")} == set()
+    installed = dict(listed(read(built[trial.image]), "pypi"))
+    assert {name: version for name, version in installed.items() if name not in ours} == {
+        name: pins.get(name) for name in installed if name not in ours
+    }
 
 
 def test_the_bill_of_a_go_program_names_its_modules(built: dict[str, Built]) -> None:

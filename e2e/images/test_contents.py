@@ -120,6 +120,7 @@ def test_it_runs_one_program_without_a_shell_as_a_numeric_user(
     assert files[program.lstrip("/")].info.mode & 0o111 == 0o111
     assert not config.get("Cmd")
     assert not config.get("Healthcheck")
+    assert files["opt/noctaya/LICENSE"].info.isfile()
 
 
 def test_its_labels_say_what_it_is(archive: Archive, trial: Trial) -> None:

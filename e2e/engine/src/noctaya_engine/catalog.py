@@ -14,7 +14,8 @@ REGISTRY: Final = "ghcr.io/noctaya"
 VERSION: Final = str(
     tomllib.loads((ROOT / "services/gateway/pyproject.toml").read_text())["project"]["version"]
 )
-API: Final = ("constraints.txt", "services/image", "libs/noctaya-api/pyproject.toml", "libs/noctaya-api/src")
+BUILD: Final = ("LICENSE", "constraints.txt", "services/image")
+API: Final = (*BUILD, "libs/noctaya-api/pyproject.toml", "libs/noctaya-api/src")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,13 @@ IMAGES: Final = {
         _python("aggregate-scaler", f"{REGISTRY}/noctaya-aggregate-scaler", "services/aggregate-scaler"),
         _python("prewarm-agent", f"{REGISTRY}/noctaya-prewarm-agent", "services/prewarm-agent"),
         _python("model-stub", "noctaya/model-stub", "e2e/model_servers/stub", base="python-shell"),
-        _python("model-hub", "noctaya/model-hub", "e2e/model_hub"),
+        _python("model-hub", "noctaya/model-hub", "e2e/model_hub", shared=BUILD),
         _python(
-            "llamacpp-server", "noctaya/llamacpp-server", "e2e/model_servers/llamacpp", base="python-shell"
+            "llamacpp-server",
+            "noctaya/llamacpp-server",
+            "e2e/model_servers/llamacpp",
+            base="python-shell",
+            shared=BUILD,
         ),
         Image(
             name="oras",
