@@ -57,6 +57,17 @@ def test_version_2_hands_down_controllers_only_where_it_has_them(tmp_path: Path,
     assert written == ("memory\n" if mixed else "+cpu")
 
 
+@pytest.mark.parametrize(("name", "written"), [("cpu.shares", "10240"), ("cpu.weight", "1000")])
+def test_a_cluster_counts_as_many_processes_not_as_one(tmp_path: Path, name: str, written: str) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / name).write_text("its default")
+
+    Cgroup("ours", [Hierarchy(tmp_path, "cgroup", "cpu")]).weigh(10)
+
+    assert (tmp_path / "ours" / name).read_text() == written
+    assert len(list((tmp_path / "ours").iterdir())) == 1
+
+
 def test_processes_are_found_in_every_hierarchy_and_at_every_depth(tmp_path: Path) -> None:
     for name, pids in (("a/ours", "1\n2\n"), ("a/ours/node/programs", "3\n"), ("b/ours/node", "4\n")):
         folder = tmp_path / name

@@ -29,6 +29,8 @@ from .users import MANAGER, PROVISIONER, PROXY, ROUTER, SCHEDULER, write_credent
 CONTAINERD_SECONDS: Final = 60.0
 PROVIDER: Final = "1"
 """Raise it when a cluster that is up must not be taken for one of today: its shape, not its content."""
+WEIGHT: Final = 10
+"""Busy processes of this machine that a busy cluster is worth; as one, a compiler beside it would starve it."""
 ORDER: Final = (control.ETCD, control.API_SERVER, CONTAINERD)
 PASSING_SECONDS: Final = 20.0
 """Time for a cluster to become well by itself, for something that restarts."""
@@ -153,6 +155,8 @@ class Bringup:
         certificates = control.pki(self._layout, addresses)
         certificates.create()
         write_credentials(self._layout, server=control.server_url(addresses), ca_file=certificates.ca_file)
+        parts.cgroup.create()
+        parts.cgroup.weigh(WEIGHT)
         for machine in parts.machines:
             machine.start()
         network.connect(self._layout, addresses, parts.control, parts.nodes)

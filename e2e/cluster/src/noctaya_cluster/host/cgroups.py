@@ -16,6 +16,8 @@ from ..errors import ClusterError
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 KILL_SECONDS: Final = 20.0
+SHARES: Final = {"cpu.shares": 1024, "cpu.weight": 100}
+"""Where each version says how much processor time a group gets, and what a process or new group counts."""
 CONTROLLERS: Final = {"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
 """What containers are limited by."""
 
@@ -92,6 +94,13 @@ class Cgroup:
                     _hand_down_controllers(parent)
                 path.mkdir(exist_ok=True)
                 _inherit_cpuset(parent, path)
+
+    def weigh(self, times: int) -> None:
+        """Give it the processor time of that many processes: a group counts as one, however many are in it."""
+        for folder in self.folders:
+            for name, of_one in SHARES.items():
+                if (folder / name).exists():
+                    (folder / name).write_text(str(of_one * times))
 
     def pids(self) -> set[int]:
         """Every process in it or below."""
