@@ -30,7 +30,7 @@ CONTAINERD_SECONDS: Final = 60.0
 PROVIDER: Final = "1"
 """Raise it when a cluster that is up must not be taken for one of today: its shape, not its content."""
 WEIGHT: Final = 10
-"""Busy processes of this machine that a busy cluster is worth; as one, a compiler beside it would starve it."""
+"""Busy processes of this machine that a busy cluster is worth; as one, a compiler would starve it."""
 ORDER: Final = (control.ETCD, control.API_SERVER, CONTAINERD)
 PASSING_SECONDS: Final = 20.0
 """Time for a cluster to become well by itself, for something that restarts."""

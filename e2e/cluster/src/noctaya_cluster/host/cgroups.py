@@ -96,7 +96,7 @@ class Cgroup:
                 _inherit_cpuset(parent, path)
 
     def weigh(self, times: int) -> None:
-        """Give it the processor time of that many processes: a group counts as one, however many are in it."""
+        """Give it the processor time of that many processes: a group counts as one, however full it is."""
         for folder in self.folders:
             for name, of_one in SHARES.items():
                 if (folder / name).exists():
