@@ -35,7 +35,7 @@ from noctaya_prewarm.safe_path import PathSet
 from noctaya_prewarm.tree import Tree
 from noctaya_prewarm.unpacking import Unpacker
 from noctaya_prewarm.verify import list_problems
-from noctaya_prewarm.workspace import Workspace
+from noctaya_prewarm.workspace import STATE, Workspace
 
 PLACEHOLDER: Final = "{digest}"
 """In a target and a marker: replaced by the digest, which nobody knows before a tag is pulled."""
@@ -75,7 +75,7 @@ def stage(*, layout: Path, source: str, target: str, marker: str, prune: bool, r
         target=_filled_in(target, digest),
         marker=_filled_in(marker, digest),
     )
-    if not prune and staging.is_done():
+    if not prune and staging.is_done() and not staging.is_untidy():
         return
     with hold(run, staging.target) as lease:
         try:
@@ -111,17 +111,25 @@ class _Staging:
         logger.info("the artifact is there already", extra={"target": str(self.target)})
         return True
 
+    def is_untidy(self) -> bool:
+        """Whether a run was killed after the marker and before it had put away its notes."""
+        return (self.target / STATE).exists()
+
     def perform(self, lease: Lease, *, prune: bool) -> None:
         """Do what is still to be done, whatever an earlier run or another agent has left."""
         if prune:
             prune_others(self.target)
+        workspace = Workspace(self._run, self.target)
         if self.is_done():
+            workspace.tidy()
             return
         content = plan_content(self._layout.read_manifest(self._digest))
-        if isinstance(self._read_marker(), AlphaMarker) and self._adopt(content):
+        found = self._read_marker()
+        if isinstance(found, AlphaMarker) and self._adopt(content):
             return
+        if isinstance(found, Marker) and self.target.is_dir():
+            workspace.open_again()
         remove_marker(self._marker)
-        workspace = Workspace(self._run, self.target)
         workspace.prepare()
         try:
             files = self._unpack(content, lease, workspace)

@@ -67,6 +67,12 @@ def stager(layout: LayoutWriter, cache: Path, new_run: Callable[[], Run]) -> Sta
     return Stager(layout, cache, new_run)
 
 
+def unchanging(target: Path) -> dict[Path, tuple[int, int, int]]:
+    """Everything below a directory with what a write would change."""
+    states = {path: path.stat() for path in [target, *target.rglob("*")]}
+    return {path: (state.st_ino, state.st_mtime_ns, state.st_size) for path, state in states.items()}
+
+
 def marker_of(target: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((target / ".noctaya-ready").read_text())
     return found
@@ -109,11 +115,11 @@ def test_layers_of_an_image_lie_side_by_side(layout: LayoutWriter, stager: Stage
 
 def test_a_second_run_changes_nothing(layout: LayoutWriter, stager: Stager) -> None:
     target = stager(layout.files(FILES))
-    before = {path: path.stat() for path in target.rglob("*")}
+    before = unchanging(target)
     for blob in (layout.root / "blobs" / "sha256").iterdir():
         blob.unlink()
     assert stager(target.name.removeprefix("sha256-")) == target
-    assert {path: path.stat() for path in target.rglob("*")} == before
+    assert unchanging(target) == before
 
 
 def test_m1_a_file_that_changed_since_is_staged_again(layout: LayoutWriter, stager: Stager) -> None:
@@ -134,6 +140,25 @@ def test_a_marker_that_cannot_be_read_is_not_believed(
     (target / "config.json").write_bytes(b"[]")
     assert tree_of(stager(digest)) == FILES
     assert marker_of(target)["version"] == 1
+
+
+def test_a_target_of_another_name_is_repaired_too(layout: LayoutWriter, stager: Stager, cache: Path) -> None:
+    digest = layout.files(FILES)
+    place = {"target": str(cache / "mine"), "marker": str(cache / "mine" / ".noctaya-ready")}
+    stager(digest, **place)
+    (cache / "mine" / "config.json").write_bytes(b"[]\n")
+    stager(digest, **place)
+    assert tree_of(cache / "mine") == FILES
+
+
+def test_a_directory_of_somebody_else_is_not_touched(
+    layout: LayoutWriter, stager: Stager, cache: Path
+) -> None:
+    (cache / "mine").mkdir()
+    (cache / "mine" / "thesis.txt").write_bytes(b"years")
+    with pytest.raises(BadSettings, match="not made by this agent"):
+        stager(layout.files(FILES), target=str(cache / "mine"), marker=str(cache / "mine" / "m"))
+    assert tree_of(cache) == {"mine/thesis.txt": b"years"}
 
 
 def test_what_the_alpha_staged_is_adopted_where_it_lies(
@@ -165,9 +190,9 @@ def test_a_tag_becomes_the_digest_that_was_pulled(layout: LayoutWriter, stager: 
     assert tree_of(target) == FILES
     assert marker_of(target)["source"] == source_of(digest)
     assert stager.run.digest == f"sha256:{digest}"
-    before = target.stat()
+    before = unchanging(target)
     stager(digest)
-    assert target.stat() == before
+    assert unchanging(target) == before
 
 
 def test_a_tag_needs_a_target_of_its_own(layout: LayoutWriter, stager: Stager) -> None:
