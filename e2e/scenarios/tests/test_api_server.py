@@ -9,7 +9,7 @@ from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.traffic import Traffic
 
-pytestmark = [pytest.mark.last, pytest.mark.xdist_group("last"), pytest.mark.needs_control_plane]
+pytestmark = [pytest.mark.last, pytest.mark.xdist_group("last")]
 
 AWAY_SECONDS = 60.0
 

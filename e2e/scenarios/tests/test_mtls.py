@@ -95,6 +95,9 @@ def test_e15_only_who_has_a_certificate_talks_to_the_scaler_and_a_cold_request_w
     (trigger,) = scene.scaled_object()["spec"]["triggers"]
     assert trigger["authenticationRef"]["name"] == "noctaya-external-scaler-mtls"
     known = files(tmp_path / "known", ours.client("test"), trusted=ours.pem)
+    scene.until(
+        lambda: scene.scaler_sample("noctaya_scaler_demand_unknown") == 0, within=30, what="demand is known"
+    )
     assert is_active(scene, known) is False
     stranger = files(tmp_path / "stranger", theirs.client("test"), trusted=ours.pem)
     for refused in (None, stranger):

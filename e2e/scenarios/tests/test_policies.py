@@ -45,7 +45,7 @@ class Visitor:
 
     def gets(self, url: str) -> bool:
         """Whether it gets in."""
-        return self.fetch(url).startswith("200 ")
+        return self.fetch(url).split(" ")[0] == "200"
 
 
 @contextmanager

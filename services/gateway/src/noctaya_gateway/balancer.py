@@ -90,6 +90,11 @@ class Balancer:
         """The addresses that may be picked."""
         return tuple(entry.address for entry in self._ready)
 
+    @property
+    def unready(self) -> int:
+        """How many addresses of pods are known and not ready. A backup is no pod."""
+        return sum(entry.known and not entry.ready and not entry.backup for entry in self._entries.values())
+
     def is_ready(self, address: Address) -> bool:
         """True when `address` is known and was found ready."""
         entry = self._entries.get(address)

@@ -216,12 +216,9 @@ def _export(gate: Gate, delivery: Delivery, scaler: ScalerServer | None) -> None
     )
     metrics.labelled_gauge(
         "backends",
-        "Backend addresses by state.",
+        "Backend addresses by state; the Service's own only while it stands in for all of them.",
         "state",
-        lambda: {
-            "ready": sum(map(balancer.is_ready, balancer.addresses)),
-            "unready": sum(not balancer.is_ready(address) for address in balancer.addresses),
-        },
+        lambda: {"ready": len(balancer.ready_addresses), "unready": balancer.unready},
     )
     metrics.labelled_gauge(
         "last_activation_timestamp_seconds",

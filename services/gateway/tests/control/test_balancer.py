@@ -137,6 +137,17 @@ def test_a_backup_serves_only_while_no_pod_is_ready() -> None:
     assert found.addresses == (A, SERVICE)
 
 
+def test_a_backup_is_counted_only_while_it_stands_in_for_the_pods() -> None:
+    three = balancer(A, B, known=(C,), backup=(SERVICE,))
+    three.mark(SERVICE, ready=True)
+    assert (len(three.ready_addresses), three.unready) == (2, 1)
+    three.mark(A, ready=False)
+    three.mark(B, ready=False)
+    assert (three.ready_addresses, three.unready) == ((SERVICE,), 3)
+    three.mark(SERVICE, ready=False)
+    assert (len(three.ready_addresses), three.unready) == (0, 3)
+
+
 def test_listeners_hear_of_readiness_and_of_the_last_loss() -> None:
     two = balancer(known=(A, B))
     heard: list[str] = []
