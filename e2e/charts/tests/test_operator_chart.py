@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 import yaml
-from noctaya_charts.generated import CHARTS
+from noctaya_charts.generated import CHARTS, NAMES
 from noctaya_charts.helm import Helm, Object
 from noctaya_charts.matrix import MATRIX
+from noctaya_operator.defaults import Images
 from noctaya_operator.rbac import CLUSTER_SCOPED, LEADER_ELECTION, NAMESPACED
 from noctaya_operator.settings import OFF, load_settings
 
@@ -244,3 +246,14 @@ def test_traces_are_switched_on_by_their_endpoint_alone(helm: Helm) -> None:
         "OTEL_TRACES_SAMPLER_ARG": "0.25",
         "LANG": "C",
     }
+
+
+def test_the_charts_have_the_version_of_what_they_install() -> None:
+    for name in NAMES:
+        chart = yaml.safe_load((CHARTS / name / "Chart.yaml").read_text())
+        assert chart["version"] == chart["appVersion"] == version("noctaya-operator"), name
+
+
+def test_the_images_are_the_operator_s_own_defaults(helm: Helm) -> None:
+    settings = load_settings(container(helm)["args"])
+    assert settings.defaults().images == Images()
