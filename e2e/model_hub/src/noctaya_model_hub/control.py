@@ -1,8 +1,8 @@
 """Control over HTTP, for tests whose hub runs in a cluster: repositories, buckets, faults, the request log.
 
-`GET /_hub/healthz` answers 200. `PUT /_hub/repositories/<org>/<name>`, `PUT /_hub/buckets/<name>`,
-`POST /_hub/faults`, `DELETE /_hub/faults`, `GET /_hub/requests` and `DELETE /_hub/requests` take and give the
-JSON that the README describes.
+`GET /_hub/healthz` answers 200. `PUT /_hub/repositories/<org>/<name>`, `PUT /_hub/artifacts/<name>`,
+`PUT /_hub/buckets/<name>`, `POST /_hub/faults`, `DELETE /_hub/faults`, `GET /_hub/requests` and
+`DELETE /_hub/requests` take and give the JSON that the README describes.
 """
 
 import base64
@@ -44,6 +44,10 @@ class Control:
             case "PUT", ["buckets", name]:
                 hub.s3_keys |= body.get("keys", {})
                 return sorted(hub.bucket(name, _files(body["objects"])))
+            case "PUT", ["artifacts", *name] if name:
+                files, tag = _files(body["files"]), str(body.get("tag", "latest"))
+                digest = hub.artifact("/".join(name), files, tag=tag, users=body.get("users"))
+                return {"digest": digest}
             case "POST", ["faults"]:
                 hub.faults.add(_match(body["on"]), _effect(body["effect"]))
                 return {"faults": len(hub.faults.active)}

@@ -16,7 +16,8 @@ class Match:
     Attributes:
         route: `info`, `tree`, `resolve` (answers with the file or a redirect) and `cache` (small files, after
             the redirect) of Hugging Face; `ms-files`, `ms-revisions`, `ms-info`, `ms-file` of ModelScope;
-            `cdn` (large files of both, on another host); `s3-list`, `s3-get`; `*` is any.
+            `cdn` (large files of both, on another host); `s3-list`, `s3-get`; `oci-manifest`,
+            `oci-blob`; `*` is any.
         path: pattern of the file's path.
         method: `GET`, `HEAD`, or empty for any.
         calls: numbers of the matching calls that are hit, from 1; empty: all of them.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from noctaya_model_hub.content import Content, as_contents, git_sha1, sha256
 from noctaya_model_hub.faults import Faults
 from noctaya_model_hub.log import RequestLog
+from noctaya_model_hub.registry import Artifacts
 
 DEFAULT_BRANCHES = ("main", "master")
 """Hugging Face's and ModelScope's default branch; both names always point to the same commit."""
@@ -95,6 +96,7 @@ class Hub:
     repositories: dict[str, Repository] = field(default_factory=dict)
     buckets: dict[str, dict[str, Content]] = field(default_factory=dict)
     s3_keys: dict[str, str] = field(default_factory=dict)
+    artifacts: dict[str, Artifacts] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
     page_size: int = 1000
     truncate_at: int = 3000
@@ -127,3 +129,21 @@ class Hub:
         made = as_contents(objects)
         self.buckets[name] = made
         return made
+
+    def artifact(
+        self,
+        name: str,
+        files: Mapping[str, Content | bytes | str],
+        *,
+        tag: str = "latest",
+        users: Mapping[str, str] | None = None,
+    ) -> str:
+        """Push files as an OCI artifact to a repository, which gets these users if any are given.
+
+        Returns:
+            The digest, with its algorithm.
+        """
+        repository = self.artifacts.setdefault(name, Artifacts())
+        if users is not None:
+            repository.users = users
+        return repository.push(as_contents(files), tag=tag)

@@ -9,6 +9,7 @@ from noctaya_model_hub.control import Control
 from noctaya_model_hub.exchange import Reply, Request, text_reply
 from noctaya_model_hub.huggingface import Cdn, HuggingFace
 from noctaya_model_hub.modelscope import ModelScope
+from noctaya_model_hub.registry import Registry
 from noctaya_model_hub.repository import Hub
 from noctaya_model_hub.s3 import S3
 from noctaya_model_hub.server import Answer, Server
@@ -85,7 +86,12 @@ async def running_hub(
 
 
 def _front(hub: Hub, cdn_url: Callable[[Request], str]) -> Answer:
-    dialects = [Control(hub).answer, ModelScope(hub, cdn_url).answer, HuggingFace(hub, cdn_url).answer]
+    dialects = [
+        Control(hub).answer,
+        Registry(hub.artifacts).answer,
+        ModelScope(hub, cdn_url).answer,
+        HuggingFace(hub, cdn_url).answer,
+    ]
 
     def answer(request: Request) -> Reply:
         for dialect in dialects:
