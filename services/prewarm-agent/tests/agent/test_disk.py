@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,46 @@ def test_a_read_only_target_is_told_with_the_remedy(served: Served, small_disk: 
 def test_a_volume_itself_is_no_target(served: Served, small_disk: Path) -> None:
     with pytest.raises(BadSettings, match="below a volume"):
         fetch(served, small_disk)
+
+
+@contextmanager
+def somebody(group: int) -> Iterator[None]:
+    """This process as a user without rights, whose only group of use is `group`; a volume's fsGroup."""
+    old = os.getgroups()
+    os.setgroups([group])
+    os.setegid(65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(old)
+
+
+@pytest.mark.parametrize("source", ["hf://org/model", "modelscope://org/model", "s3://weights/m"])
+def test_any_uid_with_the_volumes_group_can_download_and_has_no_home(
+    served: Served, hub: Hub, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    hub.bucket("weights", {"m/config.json": "{}"})
+    endpoint = served.s3_url if source.startswith("s3") else served.url
+    # As root first: what is imported later could not be read by somebody else on every machine.
+    fetch(served, tmp_path / "models" / "first", source=source, endpoint=endpoint)
+    group = 20_001
+    os.chown(small_disk, 0, group)
+    small_disk.chmod(0o2775)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.setenv("HOME", "/nonexistent")
+    old = os.umask(0o002)
+    try:
+        with somebody(group):
+            fetch(served, small_disk / "model", source=source, endpoint=endpoint)
+    finally:
+        os.umask(old)
+    for path in [small_disk / "model", *(small_disk / "model").rglob("*")]:
+        assert path.stat().st_gid == group
+        assert path.stat().st_mode & 0o020
 
 
 def test_room_is_counted_with_its_margin(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from noctaya_model_hub import Effect, Hub, Match, Pattern, Served
-from noctaya_prewarm.errors import BadSettings, NotAuthorised, NotFound, Refused
+from noctaya_prewarm.errors import BadSettings, NetworkFault, NotAuthorised, NotFound, Refused
 
 from .kit import FILES, REPOSITORY, SOURCE, assert_whole, fetch, marker_of
 
@@ -63,6 +63,21 @@ def test_m1_a_damaged_model_is_repaired_and_only_the_damage_fetched(
     fetch(served, target)
     assert_whole(target, hub)
     assert {seen.path for seen in hub.requests.of("resolve")} == {"model.safetensors"}
+
+
+def test_m1_a_marker_elsewhere_goes_before_the_repair_begins(
+    served: Served, hub: Hub, target: Path, tmp_path: Path
+) -> None:
+    marker = tmp_path / "ready"
+    fetch(served, target, marker=marker)
+    (target / "model.safetensors").unlink()
+    hub.faults.add(Match(route="cdn"), Effect(status=500))
+    with pytest.raises(NetworkFault):
+        fetch(served, target, marker=marker, retry_limit=0.2)
+    assert not marker.exists()
+    hub.faults.clear()
+    fetch(served, target, marker=marker)
+    assert marker.exists()
 
 
 def test_m1_a_moved_branch_is_what_the_marker_names(served: Served, hub: Hub, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_m2_429_is_retried_within_the_attempt_after_the_time_that_was_asked_for(
     assert time.monotonic() - began >= 1
     assert_whole(target, hub)
     assert run.progress.snapshot().attempt == 1
+
+
+def test_m2_all_connections_keep_the_pause_that_one_was_asked_for(
+    served: Served, hub: Hub, target: Path
+) -> None:
+    moments: list[float] = []
+    slow_down = replace(too_many(retry_after="2"), then=lambda: moments.append(time.monotonic()))
+    hub.create("org/many", {f"{n}.txt": str(n) for n in range(30)})
+    hub.faults.add(Match(route="resolve", calls={3}), slow_down)
+    hub.faults.add(Match(route="resolve"), Effect(then=lambda: moments.append(time.monotonic())))
+    run = fetch(served, target, source="hf://org/many", connections=4)
+    assert_whole(target, hub, repository="org/many")
+    assert run.progress.retries == 1
+    # Requests that were under way then are answered; no further one is sent before the time is over.
+    asked = moments[2]
+    assert sum(asked < moment < asked + 1.5 for moment in moments) <= 3
 
 
 def test_m2_a_pause_longer_than_a_run_waits_ends_it_with_the_number(

@@ -2,10 +2,22 @@ from collections.abc import Callable
 
 import pytest
 from noctaya_prewarm.errors import Interrupted, NetworkFault
+from noctaya_prewarm.fetch import Gate
 from noctaya_prewarm.retry import Patience, Retryable, asked_pause, persist
 from noctaya_prewarm.run import Run
 
 from .kit import settings
+
+
+def test_m2_one_connections_pause_is_that_of_all() -> None:
+    clock = Clock()
+    gate = Gate(clock)
+    assert gate.delay() == 0
+    gate.close_for(10)
+    gate.close_for(3)
+    assert gate.delay() == 10
+    clock.now += 12
+    assert gate.delay() == 0
 
 
 class Clock:
