@@ -220,6 +220,42 @@ def test_what_can_not_be_looked_at_does_not_end_the_examination(api: FakeApi, cl
     assert summary(found) == "nothing wrong was found, 5 could not be looked at"
 
 
+def two_services(api: FakeApi) -> Any:
+    other = objects.gateway_pod("other")
+    api.collections[objects.ALL_SERVICES].append(objects.llm_service("other"))
+    api.collections["/api/v1/pods"].append(other)
+    return other
+
+
+def test_one_pod_that_can_not_be_asked_hides_no_other(api: FakeApi, cluster: Cluster) -> None:
+    two_services(api)  # whose metrics the API server doesn't know
+    answers(objects.metrics(streams=0))(api)
+    found = [(level, what.split(":")[0]) for level, area, what in bad(cluster) if area == "demand"]
+    assert found == [("problem", "models/chat"), ("unknown", "models/other")]
+
+
+def test_with_an_aggregate_scaler_streams_are_its_and_undelivered_demand_the_gateways(
+    api: FakeApi, cluster: Cluster
+) -> None:
+    scaler = objects.gateway_pod()
+    scaler["metadata"]["name"] = "chat-scaler-1"
+    scaler["metadata"]["labels"] = {
+        "app.kubernetes.io/managed-by": "noctaya",
+        "serving.noctaya.io/scaler": "chat",
+    }
+    api.collections["/api/v1/pods"].append(scaler)
+    answers(objects.metrics(streams=0, undelivered=12))(api)
+    api.texts[objects.metrics_path(scaler, 9091)] = objects.metrics(streams=1)
+    assert [(level, what) for level, area, what in bad(cluster) if area == "demand"] == [
+        ("problem", "models/chat: demand of a cold request has waited 12 s for the scaler")
+    ]
+
+
+def test_a_pod_that_leaves_is_not_asked(api: FakeApi, cluster: Cluster) -> None:
+    two_services(api)["metadata"]["deletionTimestamp"] = "2026-11-30T09:59:59Z"
+    assert [area for _, area, _ in bad(cluster) if area == "demand"] == []
+
+
 def test_the_exit_code_tells_scripts(api: FakeApi, tmp_path: Path) -> None:
     file = str(api.kubeconfig(tmp_path))
     api.collections["/apis/coordination.k8s.io/v1/namespaces/noctaya-system/leases"] = []

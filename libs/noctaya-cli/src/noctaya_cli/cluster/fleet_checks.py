@@ -9,7 +9,7 @@ from typing import Final
 
 from noctaya_api import names
 
-from noctaya_cli.cluster.access import NotAllowed, NotThere, Object, Reader, core_path
+from noctaya_cli.cluster.access import ClusterError, NotAllowed, NotThere, Object, Reader, core_path
 from noctaya_cli.cluster.demand import gateway_pods, service_of
 from noctaya_cli.cluster.finding import Finding, Level, good, problem, warning
 from noctaya_cli.cluster.remedies import remedy
@@ -51,31 +51,44 @@ def check_services(services: list[Object]) -> Iterator[Finding]:
 
 def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
     """Whether KEDA listens to each service's scaler, and whether demand gets through."""
-    lonely, heard = [], 0
-    for namespace, name, port, pods in _scalers(cluster, services):
-        streams = 0
-        for pod in pods:
-            numbers = _metrics(cluster, pod, port)
+    labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
+    aggregates = _by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}"))
+    gateways = _by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}"))
+    heard = 0
+    for service in services:
+        meta = service.get("metadata") or {}
+        key = (str(meta.get("namespace")), str(meta.get("name")))
+        fronts = [(pod, names.GATEWAY_PORT) for pod in gateways.get(key, ())]
+        scalers = [(pod, names.AGGREGATOR_PORT) for pod in aggregates.get(key, ())]
+        streams, unread = 0, False
+        for pod, port in (*fronts, *scalers):
+            try:
+                numbers = _metrics(cluster, pod, port)
+            except NotAllowed:
+                raise
+            except ClusterError as error:
+                unread = True
+                what = f"{key[0]}/{key[1]}: Pod {_name(pod)} could not be asked: {error}"
+                yield Finding(area="demand", level=Level.UNKNOWN, what=what)
+                continue
             streams += int(numbers.get("noctaya_gateway_scaler_streams", 0))
             waiting = numbers.get("noctaya_gateway_undelivered_demand_seconds", 0.0)
             if waiting > UNDELIVERED:
                 yield problem(
                     "demand",
-                    f"{namespace}/{name}: demand of a cold request has waited {waiting:.0f} s for the scaler",
-                    remedy=f"Look at Deployment {name}-scaler and at NetworkPolicies for port 9091.",
+                    f"{key[0]}/{key[1]}: demand of a cold request has waited {waiting:.0f} s for the scaler",
+                    remedy=f"Look at Deployment {key[1]}-scaler and at NetworkPolicies for port 9091.",
                 )
-        if pods and not streams:
-            lonely.append(f"{namespace}/{name}")
         heard += bool(streams)
+        if (fronts or scalers) and not streams and not unread:
+            yield problem(
+                "demand",
+                f"{key[0]}/{key[1]}: KEDA has no stream open: cold requests wait for its next poll or for ever",
+                remedy="KEDA's log names the service; usual causes are a NetworkPolicy on port 9090 and mTLS "
+                "on one side.",
+            )
     if heard:
         yield good("demand", f"KEDA listens to {heard} service{'s' if heard != 1 else ''}")
-    for each in lonely:
-        yield problem(
-            "demand",
-            f"{each}: KEDA has no stream open, so a cold request waits for its next poll or for ever",
-            remedy="KEDA's log names the service; usual causes are a NetworkPolicy on port 9090 and mTLS on "
-            "one side.",
-        )
 
 
 def check_gateways(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
@@ -164,25 +177,20 @@ def _not_after(pem: bytes) -> datetime:
     return load_pem_x509_certificate(pem).not_valid_after_utc
 
 
-def _scalers(cluster: Reader, services: list[Object]) -> Iterator[tuple[str, str, int, list[Object]]]:
-    """Namespace, service, metrics port and Pods of whatever answers KEDA for each service."""
-    labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
-    aggregates = cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}")
-    gateways = cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}")
-    for service in services:
-        meta = service.get("metadata") or {}
-        namespace, name = str(meta.get("namespace")), str(meta.get("name"))
-        own = [pod for pod in aggregates if _is_of(pod, namespace, names.LABEL_SCALER, name)]
-        port = names.AGGREGATOR_PORT
-        if not own:
-            own = [pod for pod in gateways if _is_of(pod, namespace, names.LABEL_GATEWAY, name)]
-            port = names.GATEWAY_PORT
-        yield namespace, name, port, own
+def _by_service(pods: list[Object]) -> dict[tuple[str, str], list[Object]]:
+    """Pods of gateways or scalers that stay, by namespace and service."""
+    found: dict[tuple[str, str], list[Object]] = {}
+    for pod in pods:
+        meta = pod.get("metadata") or {}
+        labels = meta.get("labels") or {}
+        service = labels.get(names.LABEL_SCALER) or labels.get(names.LABEL_GATEWAY)
+        if not meta.get("deletionTimestamp"):
+            found.setdefault((str(meta.get("namespace")), str(service)), []).append(pod)
+    return found
 
 
-def _is_of(pod: Object, namespace: str, label: str, name: str) -> bool:
-    meta = pod.get("metadata") or {}
-    return meta.get("namespace") == namespace and (meta.get("labels") or {}).get(label) == name
+def _name(pod: Object) -> str:
+    return str((pod.get("metadata") or {}).get("name"))
 
 
 def _metrics(cluster: Reader, pod: Object, port: int) -> dict[str, float]:
