@@ -83,7 +83,7 @@ def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
         if (fronts or scalers) and not streams and not unread:
             yield problem(
                 "demand",
-                f"{key[0]}/{key[1]}: KEDA has no stream open: cold requests wait for its next poll or for ever",
+                f"{key[0]}/{key[1]}: KEDA has no stream open: cold requests wait for its poll or for ever",
                 remedy="KEDA's log names the service; usual causes are a NetworkPolicy on port 9090 and mTLS "
                 "on one side.",
             )
