@@ -117,7 +117,7 @@ def test_s7_a_missing_runtime_is_told_and_found_once_it_is_there(world: World) -
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ({"model": {"source": {"uri": "s3://bucket/key"}}}, "ModelResolution"),
+        ({"model": {"source": {"uri": "gs://bucket/key"}}}, "ModelResolution"),
         ({"model": {"source": None, "catalogRef": "qwen"}}, "ModelResolution"),
         ({"model": {"source": {"uri": "oci://registry/repo:tag"}}}, "ModelResolution"),
         ({"model": {"source": {"uri": "pvc://claim/../etc"}}}, "ModelResolution"),

@@ -24,7 +24,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "shared": {"cache": {"strategy": "SharedPVC", "prewarm": True, "size": "2048Mi"}},
     "host": {"cache": {"strategy": "HostPath"}, "scaling": {"min": 0, "max": 3, "drainTimeout": "1.5s"}},
     "staged": {"model": {"source": {"uri": "pvc://models/tiny"}}, "cache": {"strategy": "None"}},
-    "refused": {"model": {"source": {"uri": "s3://bucket/key"}}},
+    "refused": {"model": {"source": {"uri": "gs://b/k"}}},
 }
 
 Start = Callable[..., OperatorProcess]

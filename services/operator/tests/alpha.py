@@ -146,6 +146,11 @@ def prewarm_job(owner: Object, *, model: str = "org/model", done: bool = True) -
         "-c",
         f"from huggingface_hub import snapshot_download; snapshot_download('{model}')",
     ]
+    env = [
+        {"name": "HF_HOME", "value": "/cache/hf"},
+        {"name": "MODELSCOPE_CACHE", "value": "/cache/modelscope"},
+        {"name": "TORCH_DEVICE_BACKEND_AUTOLOAD", "value": "0"},
+    ]
     conditions = [{"type": "Complete", "status": "True"}] if done else []
     return owned(
         "Job",
@@ -155,7 +160,7 @@ def prewarm_job(owner: Object, *, model: str = "org/model", done: bool = True) -
         apiVersion="batch/v1",
         spec={
             "backoffLimit": 4,
-            "template": {"spec": {"containers": [{"name": "prewarm", "command": command}]}},
+            "template": {"spec": {"containers": [{"name": "prewarm", "command": command, "env": env}]}},
         },
         status={"conditions": conditions},
     )

@@ -23,6 +23,7 @@ from noctaya_operator.plan_error import PlanError
 from noctaya_operator.prewarm_state import JobState, job_state
 from noctaya_operator.render.demand_auth import check_demand_secret
 from noctaya_operator.render.order import Rendered
+from noctaya_operator.weights import Way
 
 _HASH = names.ANNOTATION_CREATE_ONCE_HASH
 
@@ -139,11 +140,13 @@ def _size_of(claim: Mapping[str, Any]) -> Any:
 
 
 def _brings(plan: ServicePlan, job: Mapping[str, Any]) -> bool:
-    """Whether a Job that doesn't say what it brings brings what this plan needs.
+    """Whether a Job that doesn't say what it brings brings what this plan needs, where this plan needs it.
 
     One that names the model does. One that is complete also counts where the engine could fetch what is
     missing; where the engine waits for the weights, a guess could make it wait for ever.
     """
+    if plan.prewarm is not None and plan.prewarm.way is Way.DOWNLOAD:
+        return False
     if _names_model(job.get("spec"), plan.source.reference or plan.source.path):
         return True
     optional = plan.prewarm is None or not plan.prewarm.waited_for

@@ -82,7 +82,7 @@ def _digest(service: LLMService, digest: str) -> str:
 def _fills_hub_cache(job: Object, *, ours: bool) -> bool:
     if annotations_of(job).get(names.ANNOTATION_CREATE_ONCE_HASH, "").startswith(DATA_PREFIX) and not ours:
         return False
-    return not mentions(job.get("spec"), names.PREWARMED_DIR)
+    return not mentions(job.get("spec"), f"{names.PREWARMED_DIR}/")
 
 
 def _unsigned(job: Object | None) -> bool:

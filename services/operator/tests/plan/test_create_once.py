@@ -214,3 +214,8 @@ def test_a_guess_never_lets_an_engine_wait_for_weights_nobody_brings() -> None:
         judged(planned, JOB, alpha.prewarm_job(OWNER))
     reference = OCI.removeprefix("oci://")
     assert judged(planned, JOB, alpha.prewarm_job(OWNER, model=reference)) is not None
+
+
+def test_the_alphas_job_brought_nothing_to_a_directory_of_our_own() -> None:
+    with pytest.raises(PlanError, match="other weights"):
+        judged(job_plan(), JOB, alpha.prewarm_job(OWNER))
