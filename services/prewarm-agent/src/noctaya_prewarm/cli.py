@@ -1,6 +1,7 @@
 """The command line of `noctaya-prewarm`: arguments in, an exit code out."""
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -32,7 +33,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     configure_logging(service=NAME, level=settings.log_level)
     os.umask(_UMASK)
     command: Callable[[Run, argparse.Namespace], None] = arguments.command
-    sys.exit(execute(lambda run: command(run, arguments), settings=settings, serve=arguments.serve))
+    code = execute(lambda run: command(run, arguments), settings=settings, serve=arguments.serve)
+    # Everything is written. Taking the interpreter apart would cost longer than starting it did, and would
+    # wait for a thread that is stuck in a dead file system.
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _parser() -> argparse.ArgumentParser:
