@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -57,7 +58,8 @@ def layout(tmp_path: Path) -> Iterator[Layout]:
     layout = Layout(tmp_path / "engine")
     yield layout
     for pid in pids(layout):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ends by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
     await_that(lambda: not pids(layout))
 
 
