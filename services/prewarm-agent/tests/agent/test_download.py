@@ -142,6 +142,18 @@ def test_m3_a_token_that_changes_meanwhile_counts_at_once(
     assert_whole(target, hub, repository="org/gated")
 
 
+@pytest.mark.parametrize("variable", ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"])
+def test_m3_without_a_secret_the_hubs_own_variables_count(
+    served: Served, hub: Hub, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    hub.create("org/gated", {"a": "a"}, gated=True, tokens=["hf_secret"])
+    (tmp_path / "token").write_text("hf_secret\n")
+    value = str(tmp_path / "token") if variable.endswith("PATH") else "hf_secret"
+    monkeypatch.setenv(variable, value)
+    fetch(served, target, source="hf://org/gated")
+    assert (target / "a").read_text() == "a"
+
+
 def test_an_unknown_repository_and_an_unknown_revision_are_told_apart_from_a_refusal(
     served: Served, target: Path
 ) -> None:

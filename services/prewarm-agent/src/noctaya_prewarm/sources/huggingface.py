@@ -34,7 +34,8 @@ _LATER = frozenset({408, 429})
 class HuggingFace:
     """One repository of the Hugging Face Hub or of a mirror of it.
 
-    The token is that of the Secret (`token` or `HF_TOKEN`), else the file of HF_TOKEN_PATH, else HF_TOKEN.
+    The token is that of the Secret (`token` or `HF_TOKEN`), else the file of HF_TOKEN_PATH, else HF_TOKEN or
+    HUGGING_FACE_HUB_TOKEN.
     """
 
     def __init__(self, source: ModelSource, settings: AgentSettings) -> None:
@@ -77,7 +78,9 @@ class HuggingFace:
     def _token(self) -> str:
         if self._secret:
             return self._secret.need("token", "HF_TOKEN")
-        return token_from_environment(variable="HF_TOKEN", path_variable="HF_TOKEN_PATH")
+        found = token_from_environment(variable="HF_TOKEN", path_variable="HF_TOKEN_PATH")
+        # The variable's name in older runtimes' environments.
+        return found or token_from_environment(variable="HUGGING_FACE_HUB_TOKEN")
 
     def _failure(self, error: HfHubHTTPError) -> Exception:
         response: Any = error.response
