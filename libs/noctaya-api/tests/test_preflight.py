@@ -30,6 +30,16 @@ def test_a_sound_service_has_no_findings() -> None:
             ("spec", "model", "source", "uri"),
             "unsupported scheme",
         ),
+        (
+            {"model": {"source": {"uri": "s3://bucket"}}, "cache": {"strategy": "None"}},
+            ("spec", "cache", "strategy"),
+            "can't hold the weights",
+        ),
+        (
+            {"model": {"source": {"uri": "modelscope://a/b", "secretRef": {"name": "s"}}}},
+            ("spec", "model", "source", "secretRef"),
+            "set cache.prewarm",
+        ),
         ({"resources": {"fraction": {}}}, ("spec", "resources", "fraction"), "reserved"),
         ({"scaling": {"metric": "kvCacheUtil"}}, ("spec", "scaling", "metric"), "reserved"),
         ({"cache": {"strategy": "BakedImage"}}, ("spec", "cache", "strategy"), "reserved"),

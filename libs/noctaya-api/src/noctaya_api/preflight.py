@@ -7,7 +7,7 @@ before they reach a cluster wants to know at once, with the field.
 
 from collections.abc import Iterator, Sequence
 
-from noctaya_api.model_source import ModelSourceError
+from noctaya_api.model_source import ModelSource, ModelSourceError, Scheme
 from noctaya_api.structural import Path
 from noctaya_api.template import TemplateContext, TemplateError, render
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
@@ -26,9 +26,11 @@ def preflight_service(service: LLMService) -> Iterator[Finding]:
         yield ("spec", "model", "catalogRef"), "is reserved for a later version; use source.uri"
     else:
         try:
-            spec.model.source.parsed()
+            source = spec.model.source.parsed()
         except ModelSourceError as error:
             yield ("spec", "model", "source", "uri"), str(error)
+        else:
+            yield from _delivery(service, source)
     if spec.resources.fraction is not None:
         yield ("spec", "resources", "fraction"), "is reserved for a later version; use whole accelerators"
     if spec.scaling.metric is ScalingMetric.KV_CACHE_UTIL:
@@ -36,6 +38,21 @@ def preflight_service(service: LLMService) -> Iterator[Finding]:
     if spec.cache.strategy is CacheStrategy.BAKED_IMAGE:
         yield ("spec", "cache", "strategy"), "BakedImage is reserved for a later version"
     yield from _templates(spec.runtime.args_override, ("spec", "runtime", "argsOverride"))
+
+
+def _delivery(service: LLMService, source: ModelSource) -> Iterator[Finding]:
+    given, cache = service.spec.model.source, service.spec.cache
+    kept = cache.strategy is not CacheStrategy.NONE
+    if source.scheme in {Scheme.OCI, Scheme.S3} and not kept:
+        yield (
+            ("spec", "cache", "strategy"),
+            f"None can't hold the weights of an {source.scheme}:// model; "
+            "use NodeLocalPVC, SharedPVC or HostPath",
+        )
+    secret = given is not None and given.secret_ref is not None
+    if source.scheme is Scheme.MODELSCOPE and secret and not (cache.prewarm and kept):
+        path = ("spec", "model", "source", "secretRef")
+        yield path, "no engine takes the token of ModelScope from a file; set cache.prewarm and keep a cache"
 
 
 def preflight_runtime(runtime: InferenceRuntime) -> Iterator[Finding]:

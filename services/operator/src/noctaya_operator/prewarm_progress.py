@@ -83,7 +83,16 @@ def _state(state: JobState, pods: Sequence[Object], findings: Sequence[Finding])
         case JobState.FAILED:
             return PrewarmState.FAILED
     running = bool(pods) and findings[0].reason is ObservationReason.MODEL_LOADING
-    return PrewarmState.RUNNING if running else PrewarmState.PENDING
+    return PrewarmState.RUNNING if running or any(map(_pulls, pods)) else PrewarmState.PENDING
+
+
+def _pulls(pod: Object) -> bool:
+    """Whether an artifact is on its way from its registry, which is before the agent's own container."""
+    entries = (pod.get("status") or {}).get("initContainerStatuses")
+    return any(
+        isinstance(entry, Mapping) and (entry.get("state") or {}).get("running") is not None
+        for entry in (entries if isinstance(entries, list) else ())
+    )
 
 
 def _finished(job: Object | None, status: Mapping[str, Any]) -> str | None:

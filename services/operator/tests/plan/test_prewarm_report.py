@@ -163,3 +163,11 @@ def test_speed_and_file_are_of_now_or_not_told() -> None:
     )
     status = prewarm_status(job(), [], before=before)
     assert (status.bytes_done, status.bytes_per_second, status.current_file) == (3, None, None)
+
+
+def test_an_artifact_that_is_pulled_is_a_download_that_runs() -> None:
+    pulling = {"name": "pull-oci-model", "state": {"running": {"startedAt": STARTED}}}
+    main = {"name": "prewarm", "state": {"waiting": {"reason": "PodInitializing"}}, "ready": False}
+    assert prewarm_status(job(), [pod(main, init=(pulling,), phase="Pending")]).state is PrewarmState.RUNNING
+    waiting = {"name": "pull-oci-model", "state": {"waiting": {"reason": "PodInitializing"}}}
+    assert prewarm_status(job(), [pod(main, init=(waiting,), phase="Pending")]).state is PrewarmState.PENDING
