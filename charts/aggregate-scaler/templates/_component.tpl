@@ -21,7 +21,7 @@ serving.noctaya.io/{{ .component }}: {{ .service }}
 name: {{ .name }}
 namespace: {{ .root.Release.Namespace }}
 labels:
-  {{- toYaml (merge dict $made (.labels | default dict) .root.Values.commonLabels) | nindent 2 }}
+  {{- toYaml (merge dict $made (.labels | default dict) (.root.Values.commonLabels | default dict)) | nindent 2 }}
 {{- with include "noctaya-aggregate-scaler.annotations" (list .annotations .root.Values.commonAnnotations) }}
 {{ . }}
 {{- end }}
@@ -30,7 +30,7 @@ labels:
 {{/* Labels and annotations of Pods. Takes root, labels and values (of the component). */}}
 {{- define "noctaya-aggregate-scaler.podMetadata" -}}
 labels:
-  {{- toYaml (merge dict .labels .values.podLabels .root.Values.commonLabels) | nindent 2 }}
+  {{- toYaml (merge dict .labels (.values.podLabels | default dict) (.root.Values.commonLabels | default dict)) | nindent 2 }}
 {{- with include "noctaya-aggregate-scaler.annotations" (list .values.podAnnotations .root.Values.commonAnnotations) }}
 {{ . }}
 {{- end }}

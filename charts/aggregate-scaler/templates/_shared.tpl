@@ -33,7 +33,7 @@ so that each installs from a checkout without fetching dependencies.
 {{/* imagePullSecrets of a Pod, those of `global` first, each once. Takes the context. */}}
 {{- define "noctaya-aggregate-scaler.imagePullSecrets" -}}
 {{- $names := list -}}
-{{- range concat ((.Values.global).imagePullSecrets | default list) .Values.imagePullSecrets -}}
+{{- range concat ((.Values.global).imagePullSecrets | default list) (.Values.imagePullSecrets | default list) -}}
 {{- $names = append $names (kindIs "string" . | ternary . (get (kindIs "map" . | ternary . dict) "name")) -}}
 {{- end -}}
 {{- with uniq $names -}}

@@ -37,5 +37,5 @@ app.kubernetes.io/component: controller-manager
 {{- $_ := set $own "app.kubernetes.io/component" . -}}
 {{- end -}}
 {{- $made := include "noctaya.madeBy" .root | fromYaml -}}
-{{- toYaml (merge dict $own $made (.labels | default dict) .root.Values.commonLabels) -}}
+{{- toYaml (merge dict $own $made (.labels | default dict) (.root.Values.commonLabels | default dict)) -}}
 {{- end -}}

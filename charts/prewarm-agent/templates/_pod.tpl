@@ -8,7 +8,7 @@ restartPolicy: OnFailure
 automountServiceAccountToken: false
 securityContext:
   {{- $context := include "noctaya-prewarm-agent.restrictedPod" . | fromYaml }}
-  {{- toYaml (mergeOverwrite $context (dict "fsGroupChangePolicy" "OnRootMismatch") $job.podSecurityContext) | nindent 2 }}
+  {{- toYaml (mergeOverwrite $context (dict "fsGroupChangePolicy" "OnRootMismatch") ($job.podSecurityContext | default dict)) | nindent 2 }}
 {{- with include "noctaya-prewarm-agent.imagePullSecrets" . }}
 {{ . }}
 {{- end }}

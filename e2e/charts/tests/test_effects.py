@@ -122,3 +122,16 @@ def _mapping(leaf: Value) -> dict[str, Any]:
     if leaf.schema in ("resources", "cpuAndMemory"):
         return {"limits": {"memory": "1Gi"}}
     return {"fsGroup": 7} if leaf.name.endswith("SecurityContext") else {"other": "x"}
+
+
+EMPTIED = [(chart, leaf) for chart, leaf in leaves() if isinstance(leaf.default, dict | list)]
+REQUIRED = {"backend.selector"}
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_null_takes_out_every_list_and_mapping_as_helm_s_users_know_it(helm: Helm, chart: str) -> None:
+    emptied: Values = copy.deepcopy(BASE[chart])
+    for owner, leaf in EMPTIED:
+        if owner == chart and leaf.name not in REQUIRED:
+            put(emptied, leaf, None)
+    assert rendered(helm, chart, emptied)

@@ -118,7 +118,7 @@ def test_a_rollback_brings_the_former_operator_and_keeps_every_service(
 def test_the_alpha_s_release_is_upgraded_in_place_once_its_crds_may_be_taken_over(
     release: Release, api: ApiClient, world: World, tmp_path: Path
 ) -> None:
-    release.install(alpha_chart(tmp_path))
+    release.install(alpha_chart(tmp_path), values={"gateway": {"replicas": 2}})
     before, deployment = served(world), api.get(MANAGER)
     with pytest.raises(
         HelmFault, match=r"CustomResourceDefinition .* cannot be imported into the current release"
@@ -126,12 +126,14 @@ def test_the_alpha_s_release_is_upgraded_in_place_once_its_crds_may_be_taken_ove
         release.upgrade()
     assert api.get(MANAGER)["metadata"]["generation"] == deployment["metadata"]["generation"]
 
-    release.upgrade(CHART, "--take-ownership")
+    release.upgrade(CHART, "--take-ownership", "--reset-then-reuse-values")
     assert all(knows(api, kind, path) for kind, path in NEW_FIELDS)
     assert api.get(world.path())["metadata"]["uid"] == before["metadata"]["uid"]
     after = api.get(MANAGER)
     assert after["metadata"]["uid"] == deployment["metadata"]["uid"]
-    assert after["spec"]["template"]["spec"]["containers"][0]["image"].endswith("/noctaya:0.5.0")
+    (manager,) = after["spec"]["template"]["spec"]["containers"]
+    assert manager["image"].endswith("/noctaya:0.5.0")
+    assert "--gateway-replicas=2" in manager["args"]
     # From now on as any other release.
     release.upgrade()
     release.rollback(1)
