@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from noctaya_prewarm.listing import RemoteFile
 from noctaya_prewarm.part import Part
 
+_PATIENCE = 1.0
+
 
 class Task:
     """A file to fetch. All but `link` belongs to the board."""
@@ -68,11 +70,15 @@ class Board:
 
     def fail(self, error: Exception) -> None:
         """End the work of all; the first error counts."""
-        with self._changed:
-            if self.error is None:
-                self.error = error
-            self.halted.set()
-            self._changed.notify_all()
+        if self.error is None:
+            self.error = error
+        self.halted.set()
+        # Whoever aborts a run must not wait for a worker that holds the lock in a dead file system.
+        if self._changed.acquire(timeout=_PATIENCE):
+            try:
+                self._changed.notify_all()
+            finally:
+                self._changed.release()
 
     def check(self) -> None:
         """Raises Halted once the work has failed."""

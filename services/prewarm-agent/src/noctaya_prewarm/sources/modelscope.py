@@ -1,7 +1,7 @@
 """ModelScope: its own hub client lists the files; the files are fetched by us.
 
 The hub names no commit for a branch. What pins a listing here is therefore a digest over all names, sizes and
-SHA-256 values in it, and every file is held to its own SHA-256.
+SHA-256 values in it, and every file is held to its own SHA-256; one that is listed without one, to its size.
 """
 
 import os
@@ -61,6 +61,11 @@ class ModelScope:
             raise self._failure(error) from error
         except (requests.RequestException, OSError) as error:
             raise Retryable(f"ModelScope can't be reached: {error}") from error
+        # The hub ends a long listing without a word; its client walks the folders then, and may get stuck.
+        if getattr(api.legacy._read_state, "listing_incomplete", False):
+            raise IntegrityFault(
+                f"ModelScope does not list all files of {self._repository}: a folder has more than it shows"
+            )
         files = tuple(_file(entry) for entry in entries if not entry.is_dir)
         return Listing(revision=digest_of(files), files=files)
 
@@ -72,7 +77,12 @@ class ModelScope:
             self._repository, _MODEL, str(file.path), revision=self._revision
         )
         token = self._token()
-        return Request(url=url, credentials={"Authorization": f"Bearer {token}"} if token else {})
+        if not token:
+            return Request(url=url)
+        # Older parts of the hub know the cookie, newer ones the header; its own client sends both.
+        return Request(
+            url=url, credentials={"Authorization": f"Bearer {token}", "Cookie": f"m_session_id={token}"}
+        )
 
     def _api(self) -> HubApi:
         # The client would keep its session in the home directory, which a prewarm pod may not have.
@@ -104,7 +114,6 @@ class ModelScope:
 
 
 def _file(entry: FileInfo) -> RemoteFile:
-    if not entry.sha256:
-        raise IntegrityFault(f"ModelScope lists {entry.path} without a SHA-256; it can't be verified")
-    digest = Digest(kind=Kind.SHA256, value=entry.sha256.lower())
-    return RemoteFile(path=safe_path(entry.path), size=entry.size, digest=digest)
+    digest = Digest(kind=Kind.SHA256, value=entry.sha256.lower()) if entry.sha256 else None
+    pin = str(entry.blob_id or entry.last_modified or "")
+    return RemoteFile(path=safe_path(entry.path), size=entry.size, digest=digest, pin=pin)
