@@ -31,7 +31,7 @@ async def measure(lab: Lab) -> Finding:
         target = Path(folder) / "model"
         hub = await start_hub(lab, sizes)
         seen: dict[Downloader, list[Timed]] = {downloader: [] for downloader in Downloader}
-        for _ in range(lab.pick(quick=3, full=7)):
+        for _ in range(lab.pick(quick=3, full=5)):
             for downloader, rounds in seen.items():
                 rounds.append(await download(lab, downloader, hub, target))
         big = await download(lab, Downloader.AGENT, await start_hub(lab, {"model.gguf": large}), target)
