@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,33 @@ def test_within_a_pause_nobody_is_answered_and_after_it_everybody_is(cluster: Ho
     assert cluster.kubectl.items("nodes")
 
 
+def test_up_waits_for_whoever_has_paused_the_api_server(cluster: HostCluster, state: Path) -> None:
+    """It is up, and somebody is at work on it: nothing to mend, least of all to remove."""
+    made = cluster_pid(cluster, "etcd")
+    with ExitStack() as stack:
+        with cluster.pause_api_server():
+            command = subprocess.Popen(
+                UP, env=at(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            up = stack.enter_context(command)
+            assert up.stderr is not None
+            assert "the API server is paused, waiting" in next(up.stderr)
+        up.communicate()
+
+    assert up.returncode == 0
+    assert cluster_pid(cluster, "etcd") == made
+
+
+def test_up_goes_on_for_one_who_was_killed_in_a_pause(cluster: HostCluster) -> None:
+    pid = cluster_pid(cluster, "kube-apiserver")
+    os.kill(pid, signal.SIGSTOP)
+
+    cluster.start()
+
+    assert cluster_pid(cluster, "kube-apiserver") == pid
+    assert cluster.faults() == []
+
+
 def test_what_died_is_started_again_and_nothing_is_lost(cluster: HostCluster) -> None:
     cluster.kubectl.run("create", "configmap", "keep", "--from-literal=a=b")
     for name in ("kube-scheduler", "node-1/kubelet", "node-2/containerd", "kube-apiserver"):
@@ -165,9 +193,8 @@ def test_down_leaves_the_machine_as_it_was(cluster: HostCluster, state: Path, be
 
 @pytest.mark.parametrize("reached", ["machines and links", "API server", "containerd and images"])
 def test_down_after_kill_9_halfway_leaves_nothing(cluster: HostCluster, state: Path, reached: str) -> None:
-    environment = {**os.environ, "NOCTAYA_CLUSTER_STATE": str(state)}
     with subprocess.Popen(
-        UP, env=environment, stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL
+        UP, env=at(state), stderr=subprocess.PIPE, text=True, stdout=subprocess.DEVNULL
     ) as up:
         assert up.stderr is not None
         seen = next(line for line in up.stderr if reached in line)
@@ -179,6 +206,11 @@ def test_down_after_kill_9_halfway_leaves_nothing(cluster: HostCluster, state: P
     cluster.stop()
 
     assert traces(state) == []
+
+
+def at(state: Path) -> dict[str, str]:
+    """The environment of a command for this cluster."""
+    return {**os.environ, "NOCTAYA_CLUSTER_STATE": str(state)}
 
 
 def accelerators(cluster: HostCluster) -> list[str]:

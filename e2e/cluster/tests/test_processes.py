@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from noctaya_cluster.errors import ClusterError
-from noctaya_cluster.host.bringup import other_versions, wanted_versions
+from noctaya_cluster.host.bringup import other_versions, unusable, wanted_versions
 from noctaya_cluster.host.cgroups import Cgroup, Hierarchy
 from noctaya_cluster.host.clean import mounts_below
 from noctaya_cluster.host.layout import Layout
@@ -36,6 +37,20 @@ def test_a_process_is_told_from_a_later_one_with_its_pid() -> None:
         same.signal(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
         assert not same.running
+
+
+def test_a_process_that_was_stopped_is_known_as_such() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        process = Process(child.pid, started(child.pid))
+        assert not process.stopped
+
+        process.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        assert process.stopped
+        assert process.running
+        assert not Process(child.pid, "1").stopped
+
+        child.kill()
 
 
 def test_nothing_of_the_callers_environment_reaches_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +110,16 @@ def test_a_cluster_of_other_versions_is_not_taken_for_one_of_today() -> None:
     assert other_versions({**wanted, "KEDA": "2.0.0"}, wanted) == [
         f"its KEDA is 2.0.0, {wanted['KEDA']} is wanted"
     ]
+
+
+def test_what_a_killed_up_left_is_of_no_use(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "state")
+    assert unusable(layout) == "it was never complete"
+
+    layout.processes.mkdir(parents=True)
+    layout.kubeconfig.touch()
+    RECORD.write(layout.record)
+    assert unusable(layout) == "its machines are gone"
 
 
 def test_asking_about_no_cluster_says_how_to_get_one(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from noctaya_parts import ensure, versions
+from noctaya_parts.locking import locked
 
 from .. import keda
 from ..errors import ClusterError
@@ -90,15 +92,15 @@ class Bringup:
             forget_old_archives(archives.result(), cache_folder())
         self._say("ready")
 
-    def mend(self, parts: Parts) -> list[str]:
-        """Make an existing cluster well without losing what is in it; what is still wrong afterwards.
+    def mend(self, parts: Parts) -> None:
+        """Make a cluster well without losing what is in it.
 
         Dead processes are started again; DNS and KEDA are applied again when they don't come back alone.
+
+        Raises:
+            ClusterError: something is still wrong. It is not removed for that: somebody may be at work on it.
         """
-        if not parts.held() or not self._layout.kubeconfig.exists():
-            return ["it was never complete, or its machines are gone"]
-        if others := other_versions(parts.record.versions, wanted_versions()):
-            return others
+        self._await_unpaused(parts)
         probe = Probe(self._layout, parts.record.addresses)
         for machine, name in sorted(parts.dead(), key=lambda dead: _rank(dead[1])):
             self._say(f"{machine.name}: {name} is started again")
@@ -110,7 +112,18 @@ class Bringup:
             finish_nodes(kubectl, parts.record.addresses)
             install(kubectl, parts.record.addresses, keda_objects(Path(kubectl.prefix[0])))
             faults = probe.faults_after(4 * PASSING_SECONDS)
-        return faults or last_words_of(parts.dead())
+        if faults := faults or last_words_of(parts.dead()):
+            raise ClusterError(
+                f"the cluster in {self._layout.state} is up and not well: {'; '.join(faults)}; "
+                "`down` removes it, `up` makes a new one"
+            )
+
+    def _await_unpaused(self, parts: Parts) -> None:
+        """Wait for whoever has paused the API server; go on for one who was killed meanwhile."""
+        process = parts.control.process(control.API_SERVER)
+        if process.stopped:
+            with locked(self._layout.pause, waiting=lambda: self._say("the API server is paused, waiting")):
+                process.signal(signal.SIGCONT)
 
     def restart(self, parts: Parts, machine: Machine, name: str) -> None:
         """Start a process of the cluster again unless it runs; what others need answers on return."""
@@ -183,6 +196,19 @@ class Bringup:
         machine.spawn(CONTAINERD, node.containerd())
         _await_containerd(machine)
         load([machine], archives.result(), snapshotter=snapshotter)
+
+
+def unusable(layout: Layout) -> str:
+    """Why what is in a folder can only be removed; nothing for a cluster that is up, well or not."""
+    record = Record.read(layout.record)
+    if record is None or not layout.kubeconfig.exists():
+        return "it was never complete"
+    parts = Parts(layout, record)
+    if not parts.held():
+        return "its machines are gone"
+    if not all(node.known(ROUTER) for node in parts.nodes):  # the last that is started
+        return "it was never complete"
+    return "; ".join(other_versions(record.versions, wanted_versions()))
 
 
 def wanted_versions() -> dict[str, str]:

@@ -17,14 +17,13 @@ from ..errors import ClusterError
 from ..kubectl import Kubectl
 from ..provider import Cluster, Report
 from . import control, requirements
-from .bringup import Bringup
+from .bringup import Bringup, unusable
 from .clean import clean
 from .facts import facts
 from .images import load
 from .layout import Layout, default_state
 from .parts import Parts, last_words_of
 from .readiness import Probe
-from .record import Record
 
 
 class HostCluster(Cluster):
@@ -55,16 +54,17 @@ class HostCluster(Cluster):
         return self._kubectl
 
     def start(self) -> None:
-        """Bring it up. One that is up is left alone if it is well, mended if it is not, else made anew."""
+        """Bring it up. One that is up is left alone, or mended; what can't be used is removed first."""
         requirements.check_rights()
         with self._alone():
             if self._layout.state.exists():
-                if not (faults := self._mended()):
+                if not (reason := unusable(self._layout)):
+                    Bringup(self._layout, report=self._report).mend(Parts.of(self._layout))
                     self._report("the cluster is up")
                     for node in self._probe().cordoned():  # by a test that was killed, or one that runs
                         self._report(f"{node} takes no pods: kubectl uncordon {node}")
                     return
-                self._report(f"what is left of a cluster is removed first: {'; '.join(faults)}")
+                self._report(f"what is left of a cluster is removed first: {reason}")
                 clean(self._layout)
             try:
                 Bringup(self._layout, report=self._report).create()
@@ -91,8 +91,8 @@ class HostCluster(Cluster):
     def faults(self) -> list[str]:
         """What is wrong with it, from processes to KEDA; empty when it is well. Nothing is changed."""
         parts = Parts.of(self._layout)
-        if not parts.held() or not self.kubeconfig.exists():
-            return ["it was never complete, or its machines are gone"]
+        if reason := unusable(self._layout):
+            return [reason]
         dead = last_words_of(parts.dead())
         return dead or Probe(self._layout, parts.record.addresses).faults()
 
@@ -144,12 +144,13 @@ class HostCluster(Cluster):
         """SIGSTOP within the block, SIGCONT after it; the API server answers on return."""
         machine, program = Parts.of(self._layout).component(control.API_SERVER)
         process = machine.process(program)
-        process.signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            process.signal(signal.SIGCONT)
-            self._probe().await_api()
+        with locked(self._layout.pause, waiting=lambda: self._report("the API server is paused, waiting")):
+            process.signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                process.signal(signal.SIGCONT)
+        self._probe().await_api()
 
     @property
     def _failed_logs(self) -> Path:
@@ -161,12 +162,6 @@ class HostCluster(Cluster):
         self._layout.lock.parent.mkdir(parents=True, exist_ok=True)
         with locked(self._layout.lock, waiting=lambda: self._report("another command is at it, waiting")):
             yield
-
-    def _mended(self) -> list[str]:
-        record = Record.read(self._layout.record)
-        if record is None:
-            return ["it was never complete"]
-        return Bringup(self._layout, report=self._report).mend(Parts(self._layout, record))
 
     def _probe(self) -> Probe:
         return Probe(self._layout, Parts.of(self._layout).record.addresses)

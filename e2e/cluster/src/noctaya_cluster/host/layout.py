@@ -50,6 +50,11 @@ class Layout:
         return self.state.with_name(f"{self.state.name}.lock")
 
     @property
+    def pause(self) -> Path:
+        """Held while the API server is paused, by whoever has paused it."""
+        return self.state / "pause.lock"
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return self.state / "kubeconfig"

@@ -50,6 +50,12 @@ class Process:
             return False
         return True
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped by SIGSTOP and may go on."""
+        found = _stat(self.pid)
+        return found is not None and found == ("T", self.started)
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal if it lives."""
         if self.running:
