@@ -15,7 +15,7 @@ from noctaya_cluster import Cluster
 
 from noctaya_scenarios.access import Access
 from noctaya_scenarios.reach import Reach
-from noctaya_scenarios.release import Release, helm_for, load_images
+from noctaya_scenarios.release import DELIVERY_IMAGES, Release, helm_for, load_images
 from noctaya_scenarios.scene import Scene
 
 Report = Callable[[str], None]
@@ -33,10 +33,14 @@ class Lab:
         access: to it.
         release: the operator's chart in it.
         gateways: of each service.
+        folder: remembers what the cluster has.
     """
 
-    def __init__(self, cluster: Cluster, access: Access, *, release: Release, gateways: int) -> None:
+    def __init__(
+        self, cluster: Cluster, access: Access, *, release: Release, gateways: int, folder: Path
+    ) -> None:
         self.cluster, self.access, self.release = cluster, access, release
+        self._folder = folder
         self.gateways = gateways
         self.reach = Reach(access.api)
 
@@ -44,6 +48,18 @@ class Lab:
     def api(self) -> ApiClient:
         """The cluster's API."""
         return self.access.api
+
+    def load_delivery_images(self, *, report: Report = print) -> None:
+        """Bring the images to the nodes that only scenarios of model delivery need."""
+        identity = self.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
+        load_images(
+            self.cluster,
+            self._folder,
+            identity=identity,
+            names=DELIVERY_IMAGES,
+            stamp_name="loaded-delivery.json",
+            report=report,
+        )
 
     @contextmanager
     def scene(self, name: str) -> Iterator[Scene]:
@@ -79,7 +95,7 @@ def open_lab(
             identity = access.api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"]
             load_images(cluster, folder, identity=identity, report=report)
             release.ensure(gateways=gateways, report=report)
-        yield Lab(cluster, access, release=release, gateways=gateways)
+        yield Lab(cluster, access, release=release, gateways=gateways, folder=folder)
 
 
 def namespace_prefix(name: str) -> str:

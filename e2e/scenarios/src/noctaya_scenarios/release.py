@@ -27,6 +27,8 @@ REPOSITORY: Final = Path(__file__).parents[4]
 """This package is used in place, from a checkout."""
 CHART: Final = REPOSITORY / "charts" / "operator"
 IMAGES: Final = ("operator", "gateway", "aggregate-scaler", "model-stub", "llamacpp-server")
+DELIVERY_IMAGES: Final = ("prewarm-agent", "oras", "model-hub")
+"""What the download of a model needs, and where the scenarios' models come from."""
 INSTALL_SECONDS: Final = 240
 
 
@@ -121,18 +123,28 @@ def helm_for(cluster: Cluster, *, report: Report = print) -> Helm:
     return Helm(program=noctaya_parts.ensure("helm", report=report)["helm"], kubeconfig=cluster.kubeconfig)
 
 
-def load_images(cluster: Cluster, folder: Path, *, identity: str, report: Report = print) -> None:
+def load_images(
+    cluster: Cluster,
+    folder: Path,
+    *,
+    identity: str,
+    names: Sequence[str] = IMAGES,
+    stamp_name: str = "loaded.json",
+    report: Report = print,
+) -> None:
     """Build what is not built and bring to the nodes what they do not have yet.
 
     Args:
         cluster: where to.
         folder: remembers which build each cluster has.
         identity: of the cluster, another one after it was made anew.
+        names: of the images.
+        stamp_name: where it is remembered, one for each set of names.
         report: told what happens.
     """
     with locked(folder / "images.lock", waiting=lambda: report("another test process loads images, waiting")):
-        built = images.ensure(*IMAGES, report=report)
-        stamp = folder / "loaded.json"
+        built = images.ensure(*names, report=report)
+        stamp = folder / stamp_name
         known = json.loads(stamp.read_text()) if stamp.exists() else {}
         there = known.get("images", {}) if known.get("cluster") == identity else {}
         missing = [each for each in built.values() if there.get(each.name) != each.key]
