@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from noctaya_cluster import ClusterError, choose_provider
-from noctaya_scenarios.lab import Lab, open_lab
+from noctaya_scenarios.lab import Lab, open_lab, state_folder
 from noctaya_scenarios.scene import Scene
 
 # looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
@@ -26,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--yes-use-this-cluster", action="store_true", help="confirms --cluster existing")
     group.addoption("--gateways", type=int, default=2, help="gateways of each service")
     group.addoption(
-        "--as-installed", action="store_true", help="take images and release as they are: quicker repeats"
+        "--as-installed", action="store_true", help="take cluster, images and release as they are"
     )
     group.addoption("--reports", type=Path, default=None, help="folder for reports of failed scenarios")
 
@@ -85,8 +84,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         else:
             report.sections.append(("report", f"{target}: objects, events and logs of every component"))
     return report
-
-
-def state_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "noctaya" / "scenarios"

@@ -101,6 +101,6 @@ def test_e5_policies_let_in_clients_keda_and_gateways_and_nobody_else(
     assert client.fetch(completions, QUESTION).startswith("200 "), "a cold request is served"
     (pod,) = scene.pods("backend")
     backend = f"http://{pod['status']['podIP']}:8000/health"
-    assert monitor.gets(backend)
+    scene.until(lambda: monitor.gets(backend), within=30, what="a monitor reaches the backend")
     assert not client.gets(backend), "a client reaches the backend past its gateway"
     scene.await_zero()

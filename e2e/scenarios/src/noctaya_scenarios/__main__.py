@@ -22,6 +22,8 @@ from typing import Final
 
 from noctaya_cluster import Cluster, ClusterError, choose_provider
 
+from noctaya_scenarios.lab import open_lab, state_folder
+
 TESTS: Final = Path(__file__).parents[2] / "tests"
 NOTHING_COLLECTED: Final = 5
 FAILED: Final = 1
@@ -89,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"noctaya-scenarios: no cluster, so nothing was run: {error}", file=sys.stderr)
         return FAILED if os.environ.get("CI", "").lower() == "true" else 0
     try:
-        outcomes = [run(phase, options, rest) for phase in phases_for(cluster, options.phase)]
+        outcomes = [run(phase, cluster, options, rest) for phase in phases_for(cluster, options.phase)]
     finally:
         if not found and not options.keep:
             cluster.stop()
@@ -135,10 +137,12 @@ def is_up(cluster: Cluster) -> bool:
     return True
 
 
-def run(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> Outcome:
-    """Run a phase."""
+def run(phase: Phase, cluster: Cluster, options: argparse.Namespace, rest: Sequence[str]) -> Outcome:
+    """Bring images and chart to the cluster, then run a phase."""
     print(f"\nphase {phase.name}: {phase.gateways} gateway(s) a service", flush=True)
     begun = time.monotonic()
+    with open_lab(cluster, state_folder(), gateways=phase.gateways):
+        pass  # once for all processes of the phase
     code = subprocess.run(command_of(phase, options, rest), check=False).returncode
     return Outcome(phase=phase, code=code, seconds=time.monotonic() - begun)
 
@@ -146,7 +150,11 @@ def run(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> Outco
 def command_of(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
     """pytest's command line."""
     command = [sys.executable, "-m", "pytest", str(TESTS), "-m", phase.marks]
-    command += [f"--gateways={phase.gateways}", f"--reports={options.reports.absolute() / phase.name}"]
+    command += [
+        "--as-installed",
+        f"--gateways={phase.gateways}",
+        f"--reports={options.reports.absolute() / phase.name}",
+    ]
     if options.cluster:
         command.append(f"--cluster={options.cluster}")
     if options.yes_use_this_cluster:

@@ -85,10 +85,12 @@ def open_lab(
 ) -> Iterator[Lab]:
     """Bring everything up that is not up yet; several test processes may do so at once.
 
-    `as_installed` takes images and release as they are in the cluster.
+    `as_installed` takes cluster, images and release as they are. Whoever runs beside a scenario that pauses
+    the API server must do so: `Cluster.start` mends what does not answer, by making it anew.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    cluster.start()
+    if not as_installed:
+        cluster.start()
     with Access(cluster.kubeconfig, folder, kubectl=cluster.kubectl.prefix[0]) as access:
         release = Release(helm_for(cluster, report=report), folder)
         if not as_installed:
@@ -96,6 +98,12 @@ def open_lab(
             load_images(cluster, folder, identity=identity, report=report)
             release.ensure(gateways=gateways, report=report)
         yield Lab(cluster, access, release=release, gateways=gateways, folder=folder)
+
+
+def state_folder() -> Path:
+    """Where it is remembered which images a cluster has."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "noctaya" / "scenarios"
 
 
 def namespace_prefix(name: str) -> str:
