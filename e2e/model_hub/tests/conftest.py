@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from noctaya_model_hub import Hub, Pattern, Served, running_hub
+from noctaya_model_hub import Content, Hub, Pattern, Served, running_hub
 
 # looptime's plugin asks for the current loop before every test; on Python 3.11 that makes one for good.
 asyncio.set_event_loop(None)
 
 WEIGHTS = Pattern(size=3_000_007, seed=7)
-FILES = {
+FILES: dict[str, Content | bytes | str] = {
     "config.json": b'{"model_type": "test"}\n',
     "tokenizer/vocab.txt": "a\nb\n",
     "model.safetensors": WEIGHTS,

@@ -5,9 +5,12 @@ import json
 
 import httpx
 import pytest
-from noctaya_model_hub import Effect, Hub, Match, Pattern
+from noctaya_model_hub import Content, Effect, Hub, Match, Pattern
 
-FILES = {"config.json": b"{}", "model.safetensors": Pattern(size=1_500_000, seed=3)}
+FILES: dict[str, Content | bytes | str] = {
+    "config.json": b"{}",
+    "model.safetensors": Pattern(size=1_500_000, seed=3),
+}
 
 
 async def test_a_pull_by_tag_and_by_digest(hub: Hub, http: httpx.AsyncClient) -> None:

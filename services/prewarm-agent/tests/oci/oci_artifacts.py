@@ -20,6 +20,7 @@ EMPTY = {
 }
 TITLE = "org.opencontainers.image.title"
 REPOSITORY = "reg.example:5000/team/model"
+Member = tuple[str, bytes] | tarfile.TarInfo
 
 
 def sha256(content: bytes) -> str:
@@ -45,9 +46,7 @@ def manifest_of(layers: Sequence[Mapping[str, Any]], /, **fields: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def tar_of(
-    members: Iterable[tuple[str, bytes] | tarfile.TarInfo], *, form: int = tarfile.PAX_FORMAT
-) -> bytes:
+def tar_of(members: Iterable[Member], *, form: int = tarfile.PAX_FORMAT) -> bytes:
     """An archive of files, and of whatever a TarInfo describes (without content)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:

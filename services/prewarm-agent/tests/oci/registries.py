@@ -40,7 +40,7 @@ def real_registry(folder: Path, *, private: bool = False) -> Iterator[str]:
         settings["auth"] = {"htpasswd": {"realm": "tests", "path": str(folder / "htpasswd")}}
     config = folder / "config.yml"
     config.write_text(json.dumps(settings))
-    command = [ensure("registry")["registry"], "serve", config]
+    command: list[str | Path] = [ensure("registry")["registry"], "serve", config]
     told = folder / "log"
     with told.open("w") as log:
         process = Popen(command, stdout=log, stderr=STDOUT, env={"OTEL_TRACES_EXPORTER": "none"})

@@ -21,6 +21,7 @@ from oci_artifacts import (
     LAYER_GZIP,
     REPOSITORY,
     LayoutWriter,
+    Member,
     descriptor,
     manifest_of,
     packed,
@@ -99,7 +100,11 @@ def test_m5_files_are_staged_and_vouched_for(
 
 
 def test_a_packed_directory_beside_plain_files(layout: LayoutWriter, stager: Stager, run: Run) -> None:
-    members = [special("tok", tarfile.DIRTYPE), ("tok/vocab.txt", b"v" * 70_000), ("tok/deep/x", b"x")]
+    members: list[Member] = [
+        special("tok", tarfile.DIRTYPE),
+        ("tok/vocab.txt", b"v" * 70_000),
+        ("tok/deep/x", b"x"),
+    ]
     blob, layer = unpacked_layer(tar_of(members), "tok")
     for content in (blob, b"{}"):
         layout.blob(content)
@@ -253,7 +258,7 @@ def test_a_run_that_is_stopped_leaves_no_marker_and_goes_on_later(
     run = new_run()
     add = run.progress.add
 
-    def stop_halfway(count: int) -> None:
+    def stop_halfway(count: int, name: str = "") -> None:
         add(count)
         if run.progress.snapshot().bytesDone > 1_000_000:
             run.abort(Interrupted("stopped"))

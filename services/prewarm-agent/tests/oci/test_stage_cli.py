@@ -81,7 +81,7 @@ def test_refused_content_is_exit_code_14(layout: LayoutWriter, cache: Path) -> N
 def test_a_full_disk_is_told_and_the_next_run_goes_on(layout: LayoutWriter, cache: Path, run: Run) -> None:
     digest = layout.files({"a": WEIGHTS[:900_000], "b": WEIGHTS})
     target = cache / f"sha256-{digest}"
-    given = {
+    given: dict[str, Any] = {
         "layout": layout.root,
         "source": source_of(digest),
         "target": str(target),

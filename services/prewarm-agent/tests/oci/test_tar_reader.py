@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from noctaya_prewarm.errors import IntegrityFault, PrewarmError, Refused
 from noctaya_prewarm.tar_reader import BLOCK, TarReader
-from oci_artifacts import special, tar_of
+from oci_artifacts import Member, special, tar_of
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
@@ -36,7 +36,7 @@ def with_header(archive: bytes, change: tuple[int, bytes], *, at: int = 0) -> by
 @pytest.mark.parametrize("form", FORMATS)
 def test_files_and_directories_come_as_the_standard_library_wrote_them(form: int) -> None:
     folder = special("sub", tarfile.DIRTYPE)
-    members = [
+    members: list[Member] = [
         ("a.txt", b"aaa"),
         folder,
         ("sub/b.bin", bytes(range(256)) * 5),
