@@ -83,7 +83,7 @@ def listing(*paths: str) -> Listing:
 def test_m3_patterns_match_as_in_huggingface_hub(
     include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]
 ) -> None:
-    from huggingface_hub.utils import filter_repo_objects
+    from huggingface_hub.utils._paths import filter_repo_objects
 
     paths = ["a.json", "b/c.json", "b/d.bin"]
     found = select(listing(*paths), include=include, exclude=exclude)
