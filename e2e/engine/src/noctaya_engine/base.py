@@ -2,7 +2,7 @@
 
 Three of them come from one installed tree: `build` (pip can be had), `python` (an interpreter and nothing
 else) and `python-shell` (for model servers). They are kept as tars under a key made of what shapes them,
-so they are made once, in about two minutes. The packages are those of the day, security updates included;
+so they are made once, in two to four minutes. The packages are those of the day, security updates included;
 `refresh` takes today's.
 """
 
@@ -109,7 +109,7 @@ def _make(folder: Path, report: Report) -> None:
     if os.geteuid() != 0:
         raise BuildFailed("base images are made by debootstrap, which needs root; or use --engine system")
     started = time.monotonic()
-    report("base images: installing Debian packages; about two minutes, but only once")
+    report("base images: installing Debian packages; minutes, but only once")
     for left_by_a_killed_run in folder.parent.glob(f"{MAKING}*"):
         shutil.rmtree(left_by_a_killed_run)
     with tempfile.TemporaryDirectory(prefix=MAKING, dir=folder.parent) as work:
