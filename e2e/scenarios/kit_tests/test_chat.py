@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from noctaya_scenarios.chat import Client
 from noctaya_scenarios.waiting import NotYet, until
 
-from .stub_process import stub
+Stub = Callable[..., AbstractContextManager[Client]]
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n"
 
@@ -43,7 +43,7 @@ EVENT = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
 DONE = b"data: [DONE]\n\n"
 
 
-def test_a_stream_of_the_stub_is_whole_and_counted() -> None:
+def test_a_stream_of_the_stub_is_whole_and_counted(stub: Stub) -> None:
     with stub() as client:
         seen = client.stream(tokens=7).result(20)
     assert seen.whole
@@ -53,7 +53,7 @@ def test_a_stream_of_the_stub_is_whole_and_counted() -> None:
     assert seen.headers["x-stub-pod"] == "pod-a"
 
 
-def test_a_stream_that_the_stub_cuts_is_not_whole() -> None:
+def test_a_stream_that_the_stub_cuts_is_not_whole(stub: Stub) -> None:
     with stub() as client:
         client.post("/control", {"cutAfter": 2})
         seen = client.stream(tokens=7).result(20)
@@ -95,7 +95,7 @@ def test_waiting_for_tokens_that_do_not_come_tells_what_came() -> None:
         client.stream().await_tokens(within=0.5)
 
 
-def test_a_client_that_leaves_is_gone_for_the_server() -> None:
+def test_a_client_that_leaves_is_gone_for_the_server(stub: Stub) -> None:
     with stub(STUB_TOKEN_COUNT="100000") as client:
         stream = client.stream(tokens=10_000)
         stream.await_tokens(2)
@@ -107,7 +107,7 @@ def test_a_client_that_leaves_is_gone_for_the_server() -> None:
         assert client.post("/control", {}).json()["broken"] == 1
 
 
-def test_an_answer_carries_its_code_and_its_pod() -> None:
+def test_an_answer_carries_its_code_and_its_pod(stub: Stub) -> None:
     body = b'{"error":{"code":"queue_full"}}'
     head = b"HTTP/1.1 429 Too Many\r\ncontent-length: %d\r\nretry-after: 5\r\n\r\n" % len(body)
     with saying(head + body) as client:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from noctaya_scenarios.certificates import Authority
+from noctaya_scenarios.chat import Client
 from noctaya_scenarios.lab import namespace_prefix
 from noctaya_scenarios.manifests import merged, service_spec
 from noctaya_scenarios.release import chart_hash
@@ -14,7 +17,7 @@ from noctaya_scenarios.samples import sample
 from noctaya_scenarios.traffic import Traffic
 from noctaya_scenarios.waiting import NotYet, during, until
 
-from .stub_process import stub
+Stub = Callable[..., AbstractContextManager[Client]]
 
 METRICS = """\
 # TYPE a gauge
@@ -69,7 +72,7 @@ def test_what_stops_being_so_ends_the_watch() -> None:
         during(lambda: next(values), seconds=60, what="two replicas", seen=lambda: "account")
 
 
-def test_traffic_tells_what_each_request_came_to() -> None:
+def test_traffic_tells_what_each_request_came_to(stub: Stub) -> None:
     with stub() as client, Traffic(client, clients=2, pause=0.01) as traffic:
         until(lambda: traffic.outcomes.get("200", 0) >= 5, within=20, what="answers")
         client.post("/control", {"failStatus": 503})
@@ -80,7 +83,7 @@ def test_traffic_tells_what_each_request_came_to() -> None:
         assert traffic.longest > 0
 
 
-def test_traffic_that_hardly_flowed_proves_nothing() -> None:
+def test_traffic_that_hardly_flowed_proves_nothing(stub: Stub) -> None:
     with stub() as client, Traffic(client, clients=1, pause=60) as traffic:
         until(lambda: traffic.outcomes, within=20, what="an answer")
         traffic.stop()

@@ -35,17 +35,28 @@ def leader(lab: Lab) -> str:
 
 def both_operators(lab: Lab) -> dict[str, str]:
     return until(
-        lambda: len(found := operators(lab)) == 2 and leader(lab) in found and found,
+        lambda: found if len(found := operators(lab)) == 2 and leader(lab) in found else {},
         within=120,
         what="two ready operators, one of them leading",
         seen=lambda: (operators(lab), leader(lab)),
     )
 
 
+def apart(lab: Lab) -> dict[str, str]:
+    """Two ready operators on two nodes. A drain leaves both on one, and nobody moves them back."""
+    found = both_operators(lab)
+    if len(set(found.values())) == 1:
+        (standby,) = found.keys() - {leader(lab)}
+        lab.api.delete(f"{PODS}/{standby}")
+        until(lambda: standby not in operators(lab), within=60, what=f"{standby} is gone")
+        found = both_operators(lab)
+    assert len(set(found.values())) == 2, f"both operators are on one node: {found}"
+    return found
+
+
 def test_e3_a_standby_takes_over_and_finishes_what_was_just_asked(lab: Lab, scene: Scene) -> None:
     scene.deploy()
-    found = both_operators(lab)
-    assert len(set(found.values())) == 2, f"both operators are on one node: {found}"
+    found = apart(lab)
     budget = lab.api.get(f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{OPERATOR}")
     assert budget["status"]["disruptionsAllowed"] == 1
     before = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
