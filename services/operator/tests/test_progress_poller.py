@@ -106,7 +106,8 @@ async def test_few_agents_are_asked_at_one_time() -> None:
 
 @pytest.mark.looptime
 async def test_only_news_call_for_a_pass() -> None:
-    answers, news = [b'{"bytesDone": 1}'], []
+    answers = [b'{"bytesDone": 1}']
+    news: list[Key] = []
     poller = ProgressPoller(lambda url: _now(answers[-1]))
     poller.subscribe(news.append)
     key = Key("team", "chat")

@@ -31,7 +31,7 @@ def progress(done: int, **more: object) -> bytes:
     return json.dumps({"bytesDone": done, "bytesTotal": 16106127360, **more}).encode()
 
 
-def annotations(cluster: Cluster) -> Object:
+def pauses(cluster: Cluster) -> Object:
     found: Object = cluster.the(SCALED_OBJECTS, "chat")["metadata"].get("annotations") or {}
     return found
 
@@ -104,14 +104,14 @@ async def test_o6_a_failure_is_told_in_the_agents_words_and_then_the_engine_help
         assert cluster.condition("Degraded") == ("True", "PrewarmFailed")
         assert "org/model needs a token" in cluster.message("Degraded")
         assert path_of(cluster) == "org/model"
-        assert annotations(cluster) == {}
+        assert pauses(cluster) == {}
 
 
 async def test_o6_weights_that_are_needed_hold_the_service_also_after_a_failure() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(cache={"prewarm": True, "strategy": "SharedPVC"})
         await cluster.job_is("Failed")
-        assert annotations(cluster) == PAUSED
+        assert pauses(cluster) == PAUSED
         assert cluster.condition("Ready") == ("False", "PrewarmFailed")
 
 
@@ -144,10 +144,10 @@ async def test_a_changed_model_is_replaced_at_zero_with_the_service_held() -> No
     async with Cluster() as cluster:
         await cluster.idle_service(cache={"prewarm": True, "replace": True})
         await cluster.job_is("Complete")
-        assert annotations(cluster) == {}
+        assert pauses(cluster) == {}
         former = path_of(cluster)
         await cluster.change(model={"source": {"uri": "hf://org/other"}})
-        assert annotations(cluster) == PAUSED
+        assert pauses(cluster) == PAUSED
         assert cluster.status()["phase"] == "Prewarming"
         assert cluster.condition("Degraded") == ("False", "Progressing")
         collected(cluster, JOBS, "chat-prewarm")
@@ -156,7 +156,7 @@ async def test_a_changed_model_is_replaced_at_zero_with_the_service_held() -> No
         assert args[args.index("--source") + 1] == "hf://org/other"
         assert "--prune" in args
         await cluster.job_is("Complete")
-        assert annotations(cluster) == {}
+        assert pauses(cluster) == {}
         assert path_of(cluster) not in {former, "org/other"}
 
 
@@ -173,7 +173,7 @@ async def test_o6_a_model_that_serves_goes_on_until_the_next_ones_weights_are_th
         # What serves may still read the former weights.
         assert "--prune" not in args
         assert (cluster.status()["phase"], path_of(cluster)) == ("Ready", former)
-        assert annotations(cluster) == {}
+        assert pauses(cluster) == {}
         await cluster.job_is("Failed")
         assert (cluster.status()["phase"], path_of(cluster)) == ("Ready", former)
         assert cluster.condition("Degraded") == ("True", "PrewarmFailed")
@@ -201,7 +201,7 @@ async def test_a_claim_that_can_not_follow_is_replaced_once_nothing_runs() -> No
         await cluster.settle()
         assert cluster.the(PVCS, "chat-cache")["spec"]["storageClassName"] == "fast"
         assert cluster.status()["phase"] == "Prewarming"
-        assert annotations(cluster) == PAUSED
+        assert pauses(cluster) == PAUSED
         await cluster.job_is("Complete")
         assert cluster.status()["phase"] == "ScaledToZero"
 
@@ -239,7 +239,7 @@ async def test_a_tag_is_resolved_once_and_the_service_keeps_to_its_digest() -> N
         await cluster.job_is("Complete")
         assert cluster.status()["model"] == {"uri": uri, "digest": digest}
         assert path_of(cluster) == f"/cache/oci/sha256-{DIGEST}"
-        assert annotations(cluster) == {}
+        assert pauses(cluster) == {}
         cluster.server.remove(PODS, NAMESPACE, "chat-prewarm-x")
         await cluster.restart()
         assert path_of(cluster) == f"/cache/oci/sha256-{DIGEST}"
@@ -256,7 +256,7 @@ async def test_a_tag_that_the_download_did_not_resolve_starts_nothing() -> None:
             uri="oci://registry.example.com/tiny:v1", model={"source": {"allowTags": True}}
         )
         await cluster.job_is("Complete")
-        assert annotations(cluster) == PAUSED
+        assert pauses(cluster) == PAUSED
         assert cluster.status()["phase"] == "Prewarming"
         assert "delete the Job" in cluster.message("Ready")
 

@@ -1,4 +1,4 @@
-"""Certificates of the API server and its clients, key of its service accounts, made anew for each control plane."""
+"""Certificates of the API server and its clients, key of its service accounts; new for each control plane."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LIFETIME = timedelta(days=30)
 
 
 class Pki:
-    """Files in `folder`: ca.crt, apiserver.crt and .key, service-accounts.key and .pub, <client>.crt and .key.
+    """Files in `folder`: ca.crt, apiserver.crt and .key, service-accounts.key and .pub, <client>.crt, .key.
 
     Args:
         names: further host names and addresses of the API server, besides those of loopback.
-        clients: certificates for clients, by the name of their files: common name and organizations, which are
-            a user and its groups to Kubernetes.
+        clients: certificates for clients, by the name of their files: common name and organizations, which
+            are a user and its groups to Kubernetes.
     """
 
     def __init__(

@@ -99,9 +99,10 @@ def test_m5_a_failed_pull_is_told_in_the_registry_clients_words() -> None:
     assert report is not None
     assert report.message == "pull-oci-model: Error response from registry: unauthorized: access denied"
     assert last_report([pod(init=(container("pull-oci-model", "Copied", code=0),))]) is None
-    helper = {"message": "the credential helper ecr-login is not supported", "code": 2}
+    why = "the credential helper ecr-login is not supported"
+    helper = {"message": why, "code": 2}
     told = last_report([pod(init=(container("registry-auth", helper, code=2),))])
-    assert told == Report(message=helper["message"], code=2)
+    assert told == Report(message=why, code=2)
 
 
 def test_m6_what_a_running_agent_answers_is_the_progress() -> None:
