@@ -11,6 +11,9 @@ SCRIPTS = (
     "e2e/checks/static_types.py",
     "docs/pictures/draw.py",
     "proto/generate.py",
+    "services/image/imports.py",
+    "services/image/requirements.py",
+    "services/image/strip.py",
 )
 
 

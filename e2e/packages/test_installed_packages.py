@@ -27,7 +27,22 @@ PACKAGES = {
         "noctaya-aggregate-scaler",
         {"kubernetes", "rich", "pyyaml", "httpx"},
     ),
+    "noctaya-operator": ("services/operator", "noctaya-operator", {"rich", "grpcio-tools", "cryptography"}),
+    "noctaya-prewarm": (
+        "services/prewarm-agent",
+        "noctaya-prewarm",
+        {"kubernetes", "rich", "fastapi", "grpcio", "huggingface-hub", "modelscope-hub", "botocore"},
+    ),
     "noctaya-cli": ("libs/noctaya-cli", "noctaya", {"kubernetes", "fastapi"}),
+}
+
+#: distribution -> (arguments, what must be named, exit code) of a start that can't work
+REFUSED = {
+    "noctaya-gateway": ((), "NOCTAYA_SCALER_LISTEN_ADDR", 1),
+    "noctaya-aggregate-scaler": ((), "NOCTAYA_SCALER_LISTEN_ADDR", 1),
+    "noctaya-operator": ((), "NOCTAYA_WORKERS", 1),
+    "noctaya-prewarm": (("wait", "--marker", "/absent/.noctaya-ready"), "NOCTAYA_PREWARM_DEADLINE", 2),
+    "noctaya-cli": (("validate", "absent.yaml"), "absent.yaml", 1),
 }
 
 
@@ -85,17 +100,14 @@ def test_nothing_undeclared_or_foreign_is_installed(installed: Installed) -> Non
     assert PACKAGES[name][2] & distributions(venv) == set()
 
 
-def test_a_bad_environment_is_refused_by_name(installed: Installed) -> None:
+def test_a_bad_start_is_refused_by_name(installed: Installed) -> None:
     name, venv = installed
-    if name == "noctaya-cli":
-        command, variable = [str(venv / "bin/noctaya"), "validate", "absent.yaml"], "absent.yaml"
-        env = dict(os.environ)
-    else:
-        command, variable = [str(venv / "bin" / PACKAGES[name][1])], "NOCTAYA_SCALER_LISTEN_ADDR"
-        env = {**os.environ, "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9", variable: "nonsense"}
+    arguments, named, code = REFUSED[name]
+    env = {**os.environ, "NOCTAYA_BACKEND_URL": "http://127.0.0.1:9", named: "nonsense"}
+    command = [str(venv / "bin" / PACKAGES[name][1]), *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert variable in done.stderr + done.stdout
+    assert done.returncode == code
+    assert named in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
 
 
