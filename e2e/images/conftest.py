@@ -10,6 +10,7 @@ import pytest
 from noctaya_demo.weights import FOLDER, ensure_weights, models_directory
 from noctaya_engine import Built, Engine, images
 from noctaya_engine.archive import Archive, opened
+from noctaya_engine.engine import choose_kind
 from noctaya_engine.started import Start, Started
 from noctaya_engine.trials import FILES, MODELS, TRIALS, Trial
 from testcontainers.core.config import testcontainers_config
@@ -119,7 +120,20 @@ def _files(folder: Path, trial: Trial) -> Path:
     return place
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whichever test comes first waits for the images of a tree that has changed."""
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "private_engine: is about the private engine or the base images it makes"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whichever test comes first waits for the images of a tree that has changed.
+
+    Where the machine's own Docker is used, what is about the private engine is not selected, which pytest tells.
+    """
     for item in items:
         item.add_marker(pytest.mark.timeout(TIMEOUT))
+    if choose_kind() == "system":
+        left_out = [item for item in items if item.get_closest_marker("private_engine")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)

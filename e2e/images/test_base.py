@@ -11,6 +11,8 @@ from noctaya_engine.archive import opened
 from noctaya_engine.base import BUILD, RECIPES, ensure_bases
 from noctaya_engine.base_by_docker import build_bases, references
 
+pytestmark = pytest.mark.private_engine
+
 MADE_BY_ENGINES = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 
 

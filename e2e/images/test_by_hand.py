@@ -11,6 +11,8 @@ from noctaya_engine.catalog import IMAGES
 from noctaya_engine.package_index import machine_settings
 from noctaya_engine.places import ROOT
 
+pytestmark = pytest.mark.private_engine
+
 
 @pytest.mark.parametrize("name", ["gateway", "llamacpp-server"])
 def test_a_build_by_hand_from_the_root_of_the_repository_works(

@@ -23,6 +23,8 @@ USER = """
 import sys
 from pathlib import Path
 from noctaya_engine.engine import Engine
+
+pytestmark = pytest.mark.private_engine
 with Engine.running(folder=Path(sys.argv[1]), report=lambda line: None) as engine:
     print("ready", flush=True)
     sys.stdin.read()

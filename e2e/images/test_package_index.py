@@ -104,6 +104,7 @@ def held(image: Path, texts: list[bytes]) -> set[bytes]:
     return found
 
 
+@pytest.mark.private_engine
 def test_credentials_get_a_build_its_packages_and_are_in_no_layer_and_no_history(
     bare_engine: Engine, index: Index, password: str, tmp_path: Path
 ) -> None:
