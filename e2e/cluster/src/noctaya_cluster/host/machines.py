@@ -230,7 +230,7 @@ class Machine:
 
 def environment() -> dict[str, str]:
     """For processes of the cluster: nothing of the caller's but where programs are."""
-    return {"PATH": f"{PATH}", "HOME": "/root", "LANG": "C.UTF-8"}
+    return {"PATH": PATH, "HOME": str(Path.home()), "LANG": "C.UTF-8"}
 
 
 def last_words(log: Path, lines: int = 8) -> str:
