@@ -129,7 +129,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whichever test comes first waits for the images of a tree that has changed.
 
-    Where the machine's own Docker is used, what is about the private engine is not selected, which pytest tells.
+    On the machine's own Docker, what is about the private engine is not selected, and pytest says so.
     """
     for item in items:
         item.add_marker(pytest.mark.timeout(TIMEOUT))

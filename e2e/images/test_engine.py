@@ -19,12 +19,12 @@ from noctaya_engine.engine import answers
 from noctaya_engine.keeper import CGROUPS
 from noctaya_engine.layout import Layout
 
+pytestmark = pytest.mark.private_engine
+
 USER = """
 import sys
 from pathlib import Path
 from noctaya_engine.engine import Engine
-
-pytestmark = pytest.mark.private_engine
 with Engine.running(folder=Path(sys.argv[1]), report=lambda line: None) as engine:
     print("ready", flush=True)
     sys.stdin.read()
