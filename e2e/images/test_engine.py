@@ -16,7 +16,7 @@ import noctaya_parts
 import pytest
 from noctaya_engine import Engine, EngineUnavailable
 from noctaya_engine.engine import answers
-from noctaya_engine.keeper import CGROUPS
+from noctaya_engine.keeper import CGROUPS, remove_cgroups
 from noctaya_engine.layout import Layout
 
 pytestmark = pytest.mark.private_engine
@@ -59,10 +59,13 @@ class User:
 def layout(tmp_path: Path) -> Iterator[Layout]:
     layout = Layout(tmp_path / "engine")
     yield layout
-    for pid in pids(layout):
-        with contextlib.suppress(ProcessLookupError):  # it ends by itself meanwhile
-            os.kill(pid, signal.SIGKILL)
-    await_that(lambda: not pids(layout))
+    try:
+        await_that(lambda: not pids(layout))
+    finally:
+        for pid in pids(layout):
+            with contextlib.suppress(ProcessLookupError):  # it ends by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
+    remove_cgroups(layout.cgroup)
 
 
 def pids(layout: Layout) -> list[int]:
