@@ -29,7 +29,7 @@ OURS = {
     "sleep 120": "sleep 2",
     '"terminationGracePeriodSeconds": 130': '"terminationGracePeriodSeconds": 60',
 }
-"""Names and times of the alpha's objects by those of a test: the drain is two seconds instead of two minutes."""
+"""Names and times of the alpha by those of a test: draining takes two seconds instead of two minutes."""
 SCALER = "ghcr.io/noctaya/noctaya-aggregate-scaler:0.5.0"
 
 
