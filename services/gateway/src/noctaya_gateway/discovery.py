@@ -187,4 +187,7 @@ class Discovery:
         if known != frozenset(found):
             log.info("backend addresses changed", extra={"addresses": [str(address) for address in found]})
             self._balancer.set_addresses(found, backup=(self._service,))
+            if not found:
+                # The last pod left. Until the Service notices it swallows connects, probes among them.
+                self._balancer.mark(self._service, ready=False)
             self._on_change()

@@ -213,3 +213,20 @@ async def test_g7_a_doubt_about_a_ready_address_makes_it_look_again() -> None:
         found.names.answer = ()
         found.balancer.doubt()
         await until(lambda: found.known() == (SERVICE,))
+
+
+async def test_g7_the_service_is_not_believed_ready_when_its_last_pod_has_left() -> None:
+    async with rig("dns://model-pods:8000") as found:
+        found.names.answer = (A,)
+        await found.look_again()
+        found.balancer.mark(A, ready=True)
+        found.balancer.mark(SERVICE, ready=True)
+        cold: list[bool] = []
+        found.balancer.subscribe(cold=lambda: cold.append(True))
+        found.names.answer = ()
+        await found.look_again()
+        assert cold == [True]
+        assert not found.balancer.ready
+        found.balancer.mark(SERVICE, ready=True)  # a probe says otherwise: DNS was behind
+        await found.look_again()
+        assert found.balancer.ready

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from noctaya_gateway.balancer import Address
+from noctaya_gateway.upstream import pool
+from noctaya_gateway.upstream.connection import UpstreamConnection
 from noctaya_gateway.upstream.pool import CONNECT_TIMEOUT
 
 from .conftest import MakeBackend, MakeStage
@@ -83,6 +85,27 @@ async def test_g7_a_request_under_way_to_the_last_address_is_held_when_that_leav
         assert gateway.activation.pending
         gateway.warm(server)
         assert (await asking).endswith(b"ok")
+
+
+async def test_g7_a_connect_that_is_not_answered_is_made_anew(
+    stage: MakeStage, backend: MakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "REDIAL_SECONDS", 0.05)
+    server = await backend(replying(ok()))
+    gateway = await stage()
+    gateway.warm(server)
+    dial, dialled = gateway.pool._dial, []
+
+    async def bound_to_a_pod_that_is_gone(address: Address, within: float) -> UpstreamConnection:
+        dialled.append(within)
+        if len(dialled) == 1:
+            async with asyncio.timeout(within):
+                await asyncio.Event().wait()
+        return await dial(address, within)
+
+    monkeypatch.setattr(gateway.pool, "_dial", bound_to_a_pod_that_is_gone)
+    assert (await gateway.ask(post())).endswith(b"ok")
+    assert dialled == [0.05, pytest.approx(CONNECT_TIMEOUT - 0.05)]
 
 
 async def test_g5_a_client_that_leaves_before_the_connect_is_answered_frees_its_slot(

@@ -26,6 +26,10 @@ by default."""
 
 CONNECT_TIMEOUT = 5.0
 """Seconds for name resolution, TCP and TLS together."""
+REDIAL_SECONDS = 1.0
+"""After so long a connect that is not answered is made anew. A Service that has just lost its last pod may
+have bound it to that pod: whatever the kernel repeats of it goes there too, a new connect goes where the
+Service leads by then."""
 
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 """A backend whose node vanished is noticed after a minute, however long its answer may take."""
@@ -154,9 +158,27 @@ class UpstreamPool:
 
     async def _connect(self, connecting: Connecting, waiter: ConnectWaiter) -> None:
         address = connecting.address
+        try:
+            try:
+                connection = await self._dial(address, min(REDIAL_SECONDS, self._connect_timeout))
+            except TimeoutError:
+                connection = await self._dial(address, max(self._connect_timeout - REDIAL_SECONDS, 0.0))
+        except (OSError, TimeoutError) as error:
+            waiter.connect_failed(error)
+            return
+        except asyncio.CancelledError:
+            if not connecting.left:
+                raise
+            waiter.connect_failed(AddressLeft(f"{address} left"))
+            return
+        self._open.add(connection)
+        waiter.connected(connection)
+
+    async def _dial(self, address: Address, within: float) -> UpstreamConnection:
+        """One connect. Raises OSError, TimeoutError."""
         connection = UpstreamConnection(address, on_idle=self._on_idle, on_gone=self._on_gone)
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(within):
                 transport, _ = await self._loop.create_connection(
                     lambda: connection,
                     address.host,
@@ -164,23 +186,15 @@ class UpstreamPool:
                     ssl=self._tls,
                     server_hostname=(self._server_hostname or address.host) if self._tls else None,
                 )
-        except (OSError, TimeoutError) as error:
+        except BaseException:
             connection.give_up()
-            waiter.connect_failed(error)
-            return
-        except asyncio.CancelledError:
-            connection.give_up()
-            if not connecting.left:
-                raise
-            waiter.connect_failed(AddressLeft(f"{address} left"))
-            return
-        self._open.add(connection)
+            raise
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for option, value in _KEEPALIVE:
                 sock.setsockopt(socket.IPPROTO_TCP, option, value)
-        waiter.connected(connection)
+        return connection
 
     def _on_idle(self, connection: UpstreamConnection) -> None:
         stack = self._idle.get(connection.address)
