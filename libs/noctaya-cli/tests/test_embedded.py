@@ -16,8 +16,16 @@ def silenced_hangup() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
+@pytest.fixture
+def audible_hangup() -> Iterator[None]:
+    """As in a terminal, also where the tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_ends_the_run(number: signal.Signals) -> None:
+async def test_a_signal_ends_the_run(number: signal.Signals, audible_hangup: None) -> None:
     told: list[str] = []
     running = asyncio.create_task(Embedded([], stopping=lambda: told.append("stopping")).run())
     await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from noctaya_prewarm.artifact import Content, plan_content
 from noctaya_prewarm.digest import Digest, Kind
 from noctaya_prewarm.disk import check_room, explained
 from noctaya_prewarm.errors import BadSettings, IntegrityFault, Refused
-from noctaya_prewarm.lease import Lease, hold
+from noctaya_prewarm.lease import Lease, hold, is_held
 from noctaya_prewarm.listing import Listing, RemoteFile
 from noctaya_prewarm.marker import (
     AlphaMarker,
@@ -112,8 +112,8 @@ class _Staging:
         return True
 
     def is_untidy(self) -> bool:
-        """Whether a run was killed after the marker and before it had put away its notes."""
-        return (self.target / STATE).exists()
+        """Whether a run was killed after the marker and before it had put away its notes and its lease."""
+        return (self.target / STATE).exists() or is_held(self.target)
 
     def perform(self, lease: Lease, *, prune: bool) -> None:
         """Do what is still to be done, whatever an earlier run or another agent has left."""

@@ -136,3 +136,14 @@ def test_m1_a_kill_at_any_moment_never_leaves_a_marker_on_half_a_model(
         assert tree_of(target) == WHOLE
         verify(Run(AgentSettings()), marker=marker, deep=True)
         assert [path.name for path in (cache / "oci").iterdir()] == [target.name]
+
+
+def test_the_lease_of_a_run_killed_at_its_very_last_call_is_put_away_by_the_next(
+    artifact: tuple[Path, str], calls: int, tmp_path: Path
+) -> None:
+    killed, _ = in_child(tmp_path, artifact, fatal=calls, cut=0)
+    assert killed
+    assert len(list((tmp_path / "oci").iterdir())) == 2
+    killed, _ = in_child(tmp_path, artifact)
+    assert not killed
+    assert [path.name for path in (tmp_path / "oci").iterdir()] == [f"sha256-{artifact[1]}"]
