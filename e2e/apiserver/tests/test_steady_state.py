@@ -57,8 +57,8 @@ def settle(world: World, plane: ControlPlane) -> None:
             world.await_phase("ScaledToZero", name)
     scale(world.api, namespace=world.namespace, deployment="plain", replicas=1)
     world.await_phase("Ready", "plain")
-    # Runtimes count their services ten seconds after the last of them came.
-    await_silence(plane, seconds=11.0)
+    # Runtimes count their services ten seconds after the last of them came, a busy machine somewhat later.
+    await_silence(plane, seconds=16.0)
 
 
 def await_silence(plane: ControlPlane, *, seconds: float = 2.0) -> None:
