@@ -52,7 +52,11 @@ def test_e2_keda_listens_to_the_scaler_of_the_service(scene: Scene) -> None:
     assert service["spec"]["selector"][f"serving.noctaya.io/{part}"] == "chat"
     assert scene.streams() == 1
     if scene.gateways > 1:
-        assert scene.scaler_sample("noctaya_scaler_gateway_members") == scene.gateways
+        scene.until(
+            lambda: scene.scaler_sample("noctaya_scaler_gateway_members") == scene.gateways,
+            within=30,
+            what="every gateway reports",
+        )
         assert scene.scaler_sample("noctaya_scaler_demand_unknown") == 0
 
 
