@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import Path
+from typing import cast
+
 import pytest
-from noctaya_cluster import ClusterError
+from noctaya_cluster import Cluster, ClusterError
 from noctaya_scenarios import __main__ as runner
 from noctaya_scenarios.__main__ import PHASES, Outcome, command_of, main, parse_arguments, phases_for, verdict
 
@@ -28,6 +32,45 @@ def test_arguments_that_are_not_ours_go_to_pytest() -> None:
     assert {"-n2", "--cluster=kind", f"--gateways={together.gateways}"} <= set(command)
     alone = next(phase for phase in PHASES if not phase.parallel)
     assert not any(word.startswith("-n") for word in command_of(alone, options, rest))
+
+
+SCENARIO = """
+from pathlib import Path
+
+def test_steady() -> None:
+    assert True
+
+def test_unsteady() -> None:
+    before = Path({flag!r})
+    seen = before.exists()
+    before.touch()
+    assert seen
+"""
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "unsteady"), [("", 0, 1), ("def test_broken(): assert False", 1, 0)]
+)
+def test_what_failed_is_tried_once_more_alone_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, code: int, unsteady: int
+) -> None:
+    scenarios = tmp_path / "scenarios"
+    scenarios.mkdir()
+    (scenarios / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n"
+        "    parser.addoption('--as-installed', action='store_true')\n"
+        "    parser.addoption('--gateways')\n"
+        "    parser.addoption('--reports')\n"
+    )
+    text = SCENARIO.format(flag=str(tmp_path / "flag")) + broken
+    (scenarios / "test_scenario.py").write_text(text)
+    monkeypatch.setattr(runner, "TESTS", scenarios)
+    monkeypatch.setattr(runner, "open_lab", lambda *_, **__: nullcontext())
+    options, rest = parse_arguments(["--reports", str(tmp_path / "reports"), "-p", "no:xdist", "-m", ""])
+    alone = next(phase for phase in PHASES if not phase.parallel)
+    ended = runner.run(alone, cast(Cluster, None), options, rest)
+    assert (ended.code, len(ended.unsteady)) == (code, unsteady)
+    assert verdict([ended]) == code
 
 
 def test_every_scenario_runs_in_a_phase_with_two_gateways_unless_it_needs_one() -> None:

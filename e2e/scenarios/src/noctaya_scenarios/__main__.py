@@ -4,6 +4,9 @@ Phases are runs of pytest one after the other: what installs and removes the ope
 can share the cluster in parallel with two gateways a service, then what disturbs the whole cluster, then what
 also has to hold with one gateway. Arguments that are not ours go to pytest (`-k drain`).
 
+A scenario that failed is tried once more, alone: time on a shared machine is not ours to command. One that
+passes then is named in the summary as unsteady, and its first failure stays in the reports.
+
 Exit 0: everything passed, or no cluster can be had and that was said. 1: a scenario failed, none matched,
 or no cluster can be had and `CI=true`, so that no release rests on scenarios that nobody ran.
 """
@@ -11,6 +14,7 @@ or no cluster can be had and `CI=true`, so that no release rests on scenarios th
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -68,6 +72,8 @@ class Outcome:
     phase: Phase
     code: int
     seconds: float
+    unsteady: tuple[str, ...] = ()
+    """Scenarios that passed at the second try only."""
 
     @property
     def ran(self) -> bool:
@@ -98,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\nscenarios:")
     for outcome in outcomes:
         print(f"  {outcome.phase.name:12} {outcome.word:16} {outcome.seconds:6.0f} s")
+        for name in outcome.unsteady:
+            print(f"  {'':12} unsteady, passed at the second try: {name}")
     return verdict(outcomes)
 
 
@@ -143,23 +151,48 @@ def run(phase: Phase, cluster: Cluster, options: argparse.Namespace, rest: Seque
     begun = time.monotonic()
     with open_lab(cluster, state_folder(), gateways=phase.gateways):
         pass  # once for all processes of the phase
+    _failures_file(phase, options).unlink(missing_ok=True)  # of a run before this one
     code = subprocess.run(command_of(phase, options, rest), check=False).returncode
-    return Outcome(phase=phase, code=code, seconds=time.monotonic() - begun)
+    failed = failures_of(phase, options) if code == FAILED else ()
+    if failed:
+        print(f"\nphase {phase.name}: {len(failed)} once more, alone", flush=True)
+        code = subprocess.run(command_of(phase, options, rest, again=True), check=False).returncode
+    unsteady = failed if code == 0 else ()
+    return Outcome(phase=phase, code=code, seconds=time.monotonic() - begun, unsteady=unsteady)
 
 
-def command_of(phase: Phase, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
-    """pytest's command line."""
+def failures_of(phase: Phase, options: argparse.Namespace) -> tuple[str, ...]:
+    """Names of the scenarios that failed in the run of a phase before."""
+    file = _failures_file(phase, options)
+    return tuple(json.loads(file.read_text())) if file.exists() else ()
+
+
+def _failures_file(phase: Phase, options: argparse.Namespace) -> Path:
+    return _cache_of(phase, options) / "v" / "cache" / "lastfailed"
+
+
+def _cache_of(phase: Phase, options: argparse.Namespace) -> Path:
+    return Path(options.reports).absolute() / phase.name / "pytest-cache"
+
+
+def command_of(
+    phase: Phase, options: argparse.Namespace, rest: Sequence[str], *, again: bool = False
+) -> list[str]:
+    """pytest's command line; `again` for those that failed before."""
     command = [sys.executable, "-m", "pytest", str(TESTS), "-m", phase.marks]
+    command += ["-o", f"cache_dir={_cache_of(phase, options)}"]
     command += [
         "--as-installed",
         f"--gateways={phase.gateways}",
-        f"--reports={options.reports.absolute() / phase.name}",
+        f"--reports={options.reports.absolute() / phase.name}{'-again' if again else ''}",
     ]
     if options.cluster:
         command.append(f"--cluster={options.cluster}")
     if options.yes_use_this_cluster:
         command.append("--yes-use-this-cluster")
-    if phase.parallel:
+    if again:
+        command += ["--last-failed", "--last-failed-no-failures=none"]
+    elif phase.parallel:
         command += [f"-n{options.workers}", "--dist=worksteal"]
     return [*command, *rest]
 
