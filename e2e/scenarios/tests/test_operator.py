@@ -119,7 +119,9 @@ def test_an_operator_killed_at_any_step_of_an_activation_costs_the_client_nothin
         seen = stream.result(WAKE_SECONDS)
         assert seen.whole, f"killed when {step}: {seen}"
         status = scene.await_phase("Ready", name, within=90)
-        assert status["lastActivation"]["outcome"] == "Succeeded", f"killed when {step}: {status}"
+        # An activation that was over before another operator led has no record, but never a wrong one.
+        record = status.get("lastActivation")
+        assert record is None or record["outcome"] == "Succeeded", f"killed when {step}: {status}"
         scene.delete(name)
 
 
