@@ -2,7 +2,6 @@
 
 import logging
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 from noctaya_api.model_source import ModelSource
@@ -13,6 +12,7 @@ from noctaya_prewarm.errors import BadSettings, IntegrityFault
 from noctaya_prewarm.lease import Lease, hold
 from noctaya_prewarm.listing import Listing, RemoteFile, check, select
 from noctaya_prewarm.marker import (
+    AGENT,
     AlphaMarker,
     MarkedFile,
     Marker,
@@ -210,7 +210,7 @@ class _Job:
             exclude=self._exclude,
             files=tuple(sorted(files, key=lambda file: file.path)),
             total=listing.total,
-            agent=version("noctaya-prewarm"),
+            agent=AGENT,
             completed_at=timestamp(time.time()),
         )
 

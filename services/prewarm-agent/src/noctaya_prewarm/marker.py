@@ -6,6 +6,7 @@ says nothing about the source.
 
 import os
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -17,6 +18,8 @@ from noctaya_prewarm.errors import IntegrityFault
 from noctaya_prewarm.syncing import sync_directory, write_synced
 
 VERSION: Final = 1
+AGENT: Final = version("noctaya-prewarm")
+"""Version of this agent."""
 _MAX_BYTES: Final = 64 * 2**20
 
 

@@ -7,7 +7,6 @@ before all of it is right. A kill at any moment leaves a partial directory that 
 import logging
 import shutil
 import time
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -18,6 +17,7 @@ from noctaya_prewarm.errors import BadSettings, IntegrityFault, Refused
 from noctaya_prewarm.lease import Lease, hold, is_held
 from noctaya_prewarm.listing import Listing, RemoteFile
 from noctaya_prewarm.marker import (
+    AGENT,
     AlphaMarker,
     MarkedFile,
     Marker,
@@ -206,7 +206,7 @@ class _Staging:
             target=str(self.target),
             files=tuple(files),
             total=sum(file.size for file in files),
-            agent=version("noctaya-prewarm"),
+            agent=AGENT,
             completed_at=timestamp(time.time()),
         )
 
