@@ -135,7 +135,9 @@ def test_m3_a_token_that_changes_meanwhile_counts_at_once(
     def rotate() -> None:
         allowed.allowed = frozenset({"new"})
         hub.tokens.add("new")
-        (secret / "token").write_text("new")
+        # Replaced as a whole, as the kubelet does: nobody sees an empty file.
+        (tmp_path / "fresh").write_text("new")
+        (tmp_path / "fresh").replace(secret / "token")
 
     hub.faults.add(Match(route="resolve", calls={1}), Effect(then=rotate))
     fetch(served, target, source="hf://org/gated", secret_dir=secret)
