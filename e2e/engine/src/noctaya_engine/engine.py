@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import IO, Final, Literal, Self
 
 from noctaya_parts.debian import PackagesMissing, ensure_packages
-from noctaya_parts.locking import locked
+from noctaya_parts.locking import in_use, locked, shared
 
 from noctaya_engine.docker_command import DockerCommand, find_command, last_words
 from noctaya_engine.errors import EngineUnavailable
 from noctaya_engine.layout import MAX_SOCKET_PATH, Layout
-from noctaya_engine.locking import alone, in_use, shared
 from noctaya_engine.places import engine_folder
 
 VARIABLE: Final = "NOCTAYA_ENGINE"
@@ -211,7 +210,7 @@ def _start_or_join(layout: Layout, report: Report) -> None:
         if answers(layout.docker_socket):
             return
         started = time.monotonic()
-        with alone(
+        with locked(
             layout.keeper_lock, waiting=lambda: report("the last engine is ending, waiting for it")
         ) as lock:
             _spawn_keeper(layout, lock)

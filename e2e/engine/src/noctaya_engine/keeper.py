@@ -21,8 +21,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Final
 
+from noctaya_parts.locking import take_if_unused
+
 from noctaya_engine.layout import PRIVATE, Layout
-from noctaya_engine.locking import take_if_unused
 
 POLL_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 15.0
