@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import pytest
 from cluster import NAMESPACE, PODS, Cluster, running, waiting
-from noctaya_operator.rbac import CLUSTER_SCOPED, NAMESPACED, Rule
+from noctaya_operator.rbac import CLUSTER_SCOPED, NAMESPACED, SELDOM, Right, Rule
 from samples import raw_service
 
 pytestmark = pytest.mark.looptime
 
-Right = tuple[str, str, str]
 NOT_SEEN_HERE: set[Right] = {
-    # Asked for only when a cached object has to be read anew.
-    ("serving.noctaya.io", "llmservices", "get"),
-    ("serving.noctaya.io", "inferenceruntimes", "get"),
+    *SELDOM,
     # A Job of the alpha is marked when it is taken over.
     ("batch", "jobs", "patch"),
-    # Asked of whoever sets blockOwnerDeletion, by an admission plugin.
-    ("serving.noctaya.io", "llmservices/finalizers", "update"),
 }
 
 

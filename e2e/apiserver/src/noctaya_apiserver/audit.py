@@ -34,6 +34,8 @@ class Request:
     code: int
     at: str
     """When it came in: RFC 3339 with microseconds, so texts compare as times do."""
+    group: str = ""
+    """API group of the resource; empty for the core one."""
 
     @property
     def writes(self) -> bool:
@@ -76,4 +78,5 @@ def _request(event: dict[str, Any]) -> Request:
         name=target.get("name", ""),
         code=(event.get("responseStatus") or {}).get("code", 0),
         at=event["requestReceivedTimestamp"],
+        group=target.get("apiGroup", ""),
     )

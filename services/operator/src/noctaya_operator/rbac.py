@@ -7,12 +7,15 @@ is what clusters with OwnerReferencesPermissionEnforcement ask of whoever sets `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from noctaya_api import names
 
 Verbs = tuple[str, ...]
+Right = tuple[str, str, str]
+"""Group, resource with its subresource, verb."""
 
 READ: Final[Verbs] = ("get", "list", "watch")
 WRITE: Final[Verbs] = (*READ, "create", "patch")
@@ -60,3 +63,14 @@ LEADER_ELECTION: Final = (
     Rule(group="coordination.k8s.io", resources=("leases",), verbs=("get", "watch", "create", "update")),
 )
 """In a Role of the operator's own namespace."""
+
+SELDOM: Final[Mapping[Right, str]] = {
+    (names.GROUP, "llmservices/finalizers", "update"): (
+        "never asked for by itself: the plugin OwnerReferencesPermissionEnforcement wants it of whoever sets "
+        "blockOwnerDeletion"
+    ),
+    (names.GROUP, "llmservices", "get"): "a status that somebody else changed first is read anew",
+    (names.GROUP, "inferenceruntimes", "get"): "a status that somebody else changed first is read anew",
+}
+"""Rights that a whole life of the operator may pass without, and what each is for. All others are used in it:
+the tests of the real API server hold its audit log against these rules, both ways."""
