@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -48,9 +48,16 @@ def head(request: Request, reply: Reply, effect: Effect) -> bytes:
 
 
 async def send(
-    reply: Reply, effect: Effect, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    reply: Reply,
+    effect: Effect,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    *,
+    in_force: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[int]:
     """Send the body; yields the bytes of each piece that was handed to the network.
+
+    `in_force` tells whether the effect still holds: a rate ends with it, in the middle of the body.
 
     Raises:
         Cut: the connection has to end now.
@@ -79,7 +86,7 @@ async def send(
         await writer.drain()
         position += len(piece)
         yield len(piece)
-        if effect.bytes_per_second:
+        if effect.bytes_per_second and in_force():
             due = began + (position - reply.start) / effect.bytes_per_second
             await asyncio.sleep(max(0.0, due - loop.time()))
     if stalls:

@@ -88,6 +88,8 @@ class Faults:
     """The faults in force, in order of precedence."""
 
     active: list[tuple[Fault, list[int]]] = field(default_factory=list)
+    cleared: int = 0
+    """How often the faults were cleared: an answer under way that began slowly goes on at full rate then."""
 
     def add(self, on: Match, effect: Effect) -> Fault:
         """Put a fault in force."""
@@ -98,6 +100,7 @@ class Faults:
     def clear(self) -> None:
         """The hub behaves from now on."""
         self.active.clear()
+        self.cleared += 1
 
     def hits(self, fault: Fault) -> int:
         """How many requests matched a fault, whether they were among its calls or not."""

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Callable
+from functools import partial
 
 from noctaya_model_hub.body import Cut, altered, head, send
 from noctaya_model_hub.exchange import Reply, Request
@@ -94,13 +95,15 @@ class Server:
     async def _serve(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        cleared = self._faults.cleared
         reply, effect = self._decide(request)
         sent = 0
         try:
             await asyncio.sleep(effect.delay)
             writer.write(head(request, reply, effect))
             if request.method != "HEAD":
-                async for count in send(reply, effect, reader, writer):
+                still = partial(self._in_force, cleared)
+                async for count in send(reply, effect, reader, writer, in_force=still):
                     sent += count
             await writer.drain()
         finally:
@@ -116,6 +119,9 @@ class Server:
                     sent=sent,
                 )
             )
+
+    def _in_force(self, cleared: int) -> bool:
+        return self._faults.cleared == cleared
 
     def _decide(self, request: Request) -> tuple[Reply, Effect]:
         try:
