@@ -64,7 +64,8 @@ def test_t1_an_activation_leaves_its_timeline(world: World) -> None:
     activate(world)
     status = world.await_phase("Ready")
     record = status["lastActivation"]
-    moments = [record[name] for name in ("replicasWritten", "scheduled", "started", "ready")]
+    steps = ("requested", "replicasWritten", "scheduled", "started", "ready")
+    moments = [datetime.fromisoformat(record[name]) for name in steps]
     assert moments == sorted(moments)
     assert record["outcome"] == "Succeeded"
     assert "total" in record["durations"]

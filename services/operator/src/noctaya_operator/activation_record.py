@@ -2,14 +2,15 @@
 
 A new record begins when the service has none that is going on and a replica is asked for; it ends when the
 service is back at zero. Times of the Pod are taken from the Pod; for the rest the moment counts at which the
-operator saw it. The record lives in the status, so a restart of the operator does not lose it.
+operator saw it, unless what came after it is known to have been earlier. The record lives in the status, so a
+restart of the operator does not lose it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from noctaya_api import names
@@ -21,10 +22,9 @@ from noctaya_api.v1alpha1.llmservice_status import (
     ActivationRecord,
 )
 
+from noctaya_operator.activation_order import OF_THE_POD, in_order, timestamp
 from noctaya_operator.diagnose import condition_of
 from noctaya_operator.kube.objects import Object, key_of, metadata_of
-
-POD_FIELDS: Final = ("scheduled", "images_pulled", "weights_present", "started", "ready")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +42,6 @@ class Seen:
     """When the images of a Pod were there, by its name; only the kubelet's Events tell."""
     problem: str | None
     """What stands in the way, None when nothing does."""
-
-
-def timestamp(now: datetime) -> str:
-    """RFC 3339 with milliseconds."""
-    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def follow_activation(
@@ -77,8 +72,8 @@ def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> Activation
     if pod is not None:
         name = key_of(pod).name
         if name != record.pod:
-            changes |= {"pod": name, **dict.fromkeys(POD_FIELDS)}
-            record = record.model_copy(update=dict.fromkeys(POD_FIELDS))
+            changes |= {"pod": name, **dict.fromkeys(OF_THE_POD)}
+            record = record.model_copy(update=dict.fromkeys(OF_THE_POD))
         for field, read in _READ.items():
             changes[field] = getattr(record, field) or read(pod)
         changes["images_pulled"] = record.images_pulled or seen.pulled.get(name)
@@ -91,7 +86,8 @@ def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> Activation
     elif "ready" in changes:
         # The Deployment has to see it too before requests are sent there.
         changes["ready"] = None
-    return record.model_copy(update=changes)
+    created = metadata_of(pod).get("creationTimestamp") if pod is not None else None
+    return in_order(record.model_copy(update=changes), created=created)
 
 
 def _measured(record: ActivationRecord) -> ActivationRecord:
