@@ -6,7 +6,8 @@ import copy
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,22 +31,42 @@ class NoSuchProcess(Exception):
     """A container's process can't be found on this machine."""
 
 
-def kill_containers(pod: str) -> list[int]:
-    """SIGKILL to every process of a Pod that has its name in its environment; their ids.
+@dataclass(frozen=True)
+class Process:
+    """A process of this machine."""
+
+    pid: int
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal; a process that is gone needs none."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
+def processes_of(pod: str) -> list[Process]:
+    """Every process of a Pod that has its name in its environment.
 
     The nodes of the clusters that tests start are containers or namespaces of this machine, so their
     processes are seen from here. Raises NoSuchProcess.
     """
     found = [
-        process for process in Path("/proc").iterdir() if process.name.isdigit() and _is_of(process, pod)
+        Process(int(process.name))
+        for process in Path("/proc").iterdir()
+        if process.name.isdigit() and _is_of(process, pod)
     ]
     if not found:
         raise NoSuchProcess(
             f"no process of Pod {pod} is on this machine: its node must be, and we must be root"
         )
+    return found
+
+
+def kill_containers(pod: str) -> list[int]:
+    """SIGKILL to every process of a Pod; their ids. Raises NoSuchProcess."""
+    found = processes_of(pod)
     for process in found:
-        os.kill(int(process.name), signal.SIGKILL)
-    return [int(process.name) for process in found]
+        process.signal(signal.SIGKILL)
+    return [process.pid for process in found]
 
 
 def _is_of(process: Path, pod: str) -> bool:
