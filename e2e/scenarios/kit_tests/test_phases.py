@@ -9,7 +9,18 @@ from typing import cast
 import pytest
 from noctaya_cluster import Cluster, ClusterError
 from noctaya_scenarios import __main__ as runner
-from noctaya_scenarios.__main__ import PHASES, Outcome, command_of, main, parse_arguments, phases_for, verdict
+from noctaya_scenarios import failures
+from noctaya_scenarios.__main__ import (
+    PHASES,
+    Outcome,
+    command_of,
+    main,
+    parse_arguments,
+    phases_for,
+    summary,
+    verdict,
+)
+from noctaya_scenarios.failures import Failure
 
 
 def outcome(code: int) -> Outcome:
@@ -48,29 +59,48 @@ def test_unsteady() -> None:
 """
 
 
+CONFTEST = Path(__file__).parents[1] / "tests" / "conftest.py"
+
+
 @pytest.mark.parametrize(
-    ("broken", "code", "unsteady"), [("", 0, 1), ("def test_broken(): assert False", 1, 0)]
+    ("broken", "code", "unsteady"), [("", 0, 1), ("def test_broken(): assert 1 == 2", 1, 0)]
 )
-def test_what_failed_is_tried_once_more_alone_and_named(
+def test_what_failed_is_tried_once_more_alone_and_named_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, code: int, unsteady: int
 ) -> None:
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
-    (scenarios / "conftest.py").write_text(
-        "def pytest_addoption(parser):\n"
-        "    parser.addoption('--as-installed', action='store_true')\n"
-        "    parser.addoption('--gateways')\n"
-        "    parser.addoption('--reports')\n"
-    )
+    (scenarios / "conftest.py").write_text(CONFTEST.read_text())
     text = SCENARIO.format(flag=str(tmp_path / "flag")) + broken
     (scenarios / "test_scenario.py").write_text(text)
     monkeypatch.setattr(runner, "TESTS", scenarios)
     monkeypatch.setattr(runner, "open_lab", lambda *_, **__: nullcontext())
     options, rest = parse_arguments(["--reports", str(tmp_path / "reports"), "-p", "no:xdist", "-m", ""])
     alone = next(phase for phase in PHASES if not phase.parallel)
+    stale = Failure(
+        scenario="old",
+        stage="call",
+        where="",
+        message="",
+        seconds=1,
+        ended="2026-11-29T00:00:00+00:00",
+        load=1,
+    )
+    failures.write(tmp_path / "reports" / alone.name / "old", stale, text="")
     ended = runner.run(alone, cast(Cluster, None), options, rest)
     assert (ended.code, len(ended.unsteady)) == (code, unsteady)
     assert verdict([ended]) == code
+    text = "\n".join(summary([ended]))
+    assert ("unsteady, passed at the second try: " in text) == bool(unsteady)
+    assert ("failed: " in text) == bool(broken)
+    assert "call failed after 0 s" in text
+    assert "test_scenario.py:" in text
+    assert "assert seen" in text or "assert False" in text
+    assert ("assert 1 == 2" in text) == bool(broken)
+    assert "old" not in ended.failures
+    for name in ended.failures:
+        folder = tmp_path / "reports" / alone.name / name.rpartition("::")[2]
+        assert "def test_" in (folder / failures.TEXT).read_text()
 
 
 def test_every_scenario_runs_in_a_phase_with_two_gateways_unless_it_needs_one() -> None:

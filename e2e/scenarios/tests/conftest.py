@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from noctaya_cluster import ClusterError, choose_provider
+from noctaya_scenarios.failures import Failure, load_average, write
 from noctaya_scenarios.lab import Lab, open_lab, state_folder
 from noctaya_scenarios.scene import Scene
 
@@ -75,14 +77,32 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     folder = item.config.getoption("--reports")
-    if report.failed and folder is not None and LAB in item.config.stash:
-        lab = item.config.stash[LAB]
-        scene = item.stash.get(SCENE, None)
+    if report.failed and folder is not None:
         target = folder / item.name
-        try:
-            lab.cluster.diagnostics(target, namespaces=(scene.namespace,) if scene else ("noctaya-system",))
-        except (ClusterError, OSError) as error:
-            report.sections.append(("report", f"could not be written: {error}"))
-        else:
-            report.sections.append(("report", f"{target}: objects, events and logs of every component"))
+        write(target, failure_of(report), text=report.longreprtext)  # first: logs take a while
+        if LAB in item.config.stash:
+            add_diagnostics(item, report, target)
     return report
+
+
+def failure_of(report: pytest.TestReport) -> Failure:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return Failure(
+        scenario=report.nodeid,
+        stage=report.when,
+        where=f"{crash.path}:{crash.lineno}" if crash else "",
+        message=crash.message if crash else report.longreprtext,
+        seconds=report.duration,
+        ended=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        load=load_average(),
+    )
+
+
+def add_diagnostics(item: pytest.Item, report: pytest.TestReport, target: Path) -> None:
+    lab, scene = item.config.stash[LAB], item.stash.get(SCENE, None)
+    try:
+        lab.cluster.diagnostics(target, namespaces=(scene.namespace,) if scene else ("noctaya-system",))
+    except (ClusterError, OSError) as error:
+        report.sections.append(("report", f"could not be written: {error}"))
+    else:
+        report.sections.append(("report", f"{target}: objects, events and logs of every component"))

@@ -5,7 +5,8 @@ can share the cluster in parallel with two gateways a service, then what disturb
 also has to hold with one gateway. Arguments that are not ours go to pytest (`-k drain`).
 
 A scenario that failed is tried once more, alone: time on a shared machine is not ours to command. One that
-passes then is named in the summary as unsteady, and its first failure stays in the reports.
+passes then is named in the summary as unsteady, with why it failed at first; everything about that stays in
+the reports.
 
 Exit 0: everything passed, or no cluster can be had and that was said. 1: a scenario failed, none matched,
 or no cluster can be had and `CI=true`, so that no release rests on scenarios that nobody ran.
@@ -16,16 +17,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from noctaya_cluster import Cluster, ClusterError, choose_provider
 
+from noctaya_scenarios import failures
+from noctaya_scenarios.failures import Failure
 from noctaya_scenarios.lab import open_lab, state_folder
 
 TESTS: Final = Path(__file__).parents[2] / "tests"
@@ -72,8 +76,12 @@ class Outcome:
     phase: Phase
     code: int
     seconds: float
+    prepared: float = 0.0
+    """Seconds of that until the first scenario: cluster, images, release."""
     unsteady: tuple[str, ...] = ()
     """Scenarios that passed at the second try only."""
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    """Why scenarios failed, by name: at the last try, at the first if they passed then."""
 
     @property
     def ran(self) -> bool:
@@ -101,12 +109,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if not found and not options.keep:
             cluster.stop()
-    print("\nscenarios:")
-    for outcome in outcomes:
-        print(f"  {outcome.phase.name:12} {outcome.word:16} {outcome.seconds:6.0f} s")
-        for name in outcome.unsteady:
-            print(f"  {'':12} unsteady, passed at the second try: {name}")
+    print("\n".join(("", "scenarios:", *summary(outcomes))))
     return verdict(outcomes)
+
+
+def summary(outcomes: Sequence[Outcome]) -> list[str]:
+    """What is read when nothing else is: it stands at the end of the log."""
+    lines = []
+    for outcome in outcomes:
+        times = f"{outcome.seconds:6.0f} s, {outcome.prepared:.0f} s of it to prepare"
+        lines.append(f"  {outcome.phase.name:12} {outcome.word:16} {times}")
+        for name, failure in outcome.failures.items():
+            how = "unsteady, passed at the second try" if name in outcome.unsteady else "failed"
+            lines.append(f"    {how}: {name}")
+            lines += [f"      {line}" for line in failure.told()]
+        untold = (name for name in outcome.unsteady if name not in outcome.failures)
+        lines += [f"    unsteady, passed at the second try: {name}" for name in untold]
+    return lines
 
 
 def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -149,16 +168,26 @@ def run(phase: Phase, cluster: Cluster, options: argparse.Namespace, rest: Seque
     """Bring images and chart to the cluster, then run a phase."""
     print(f"\nphase {phase.name}: {phase.gateways} gateway(s) a service", flush=True)
     begun = time.monotonic()
+    for again in (False, True):  # of a run before this one
+        shutil.rmtree(_reports_of(phase, options, again=again), ignore_errors=True)
     with open_lab(cluster, state_folder(), gateways=phase.gateways):
         pass  # once for all processes of the phase
-    _failures_file(phase, options).unlink(missing_ok=True)  # of a run before this one
+    prepared = time.monotonic() - begun
     code = subprocess.run(command_of(phase, options, rest), check=False).returncode
     failed = failures_of(phase, options) if code == FAILED else ()
+    told = failures.read(_reports_of(phase, options))
     if failed:
         print(f"\nphase {phase.name}: {len(failed)} once more, alone", flush=True)
         code = subprocess.run(command_of(phase, options, rest, again=True), check=False).returncode
-    unsteady = failed if code == 0 else ()
-    return Outcome(phase=phase, code=code, seconds=time.monotonic() - begun, unsteady=unsteady)
+        told |= failures.read(_reports_of(phase, options, again=True))
+    return Outcome(
+        phase=phase,
+        code=code,
+        seconds=time.monotonic() - begun,
+        prepared=prepared,
+        unsteady=failed if code == 0 else (),
+        failures=told,
+    )
 
 
 def failures_of(phase: Phase, options: argparse.Namespace) -> tuple[str, ...]:
@@ -172,7 +201,11 @@ def _failures_file(phase: Phase, options: argparse.Namespace) -> Path:
 
 
 def _cache_of(phase: Phase, options: argparse.Namespace) -> Path:
-    return Path(options.reports).absolute() / phase.name / "pytest-cache"
+    return _reports_of(phase, options) / "pytest-cache"
+
+
+def _reports_of(phase: Phase, options: argparse.Namespace, *, again: bool = False) -> Path:
+    return Path(options.reports).absolute() / f"{phase.name}{'-again' if again else ''}"
 
 
 def command_of(
@@ -184,7 +217,7 @@ def command_of(
     command += [
         "--as-installed",
         f"--gateways={phase.gateways}",
-        f"--reports={options.reports.absolute() / phase.name}{'-again' if again else ''}",
+        f"--reports={_reports_of(phase, options, again=again)}",
     ]
     if options.cluster:
         command.append(f"--cluster={options.cluster}")

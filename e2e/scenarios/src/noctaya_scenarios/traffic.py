@@ -6,9 +6,15 @@ import http.client
 import threading
 import time
 from collections import Counter
+from datetime import UTC, datetime
 from types import TracebackType
+from typing import Final
 
 from noctaya_scenarios.chat import Client
+
+TOLD: Final = 5
+"""Failures that are kept with their time: the first ones show where it began."""
+BODY_TOLD: Final = 200
 
 
 class Traffic:
@@ -19,6 +25,7 @@ class Traffic:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._outcomes: Counter[str] = Counter()
+        self._failures: list[str] = []
         self._longest = 0.0
         self._threads = [
             threading.Thread(target=self._run, name=f"traffic {number}", daemon=True)
@@ -54,18 +61,27 @@ class Traffic:
     def assert_nothing_failed(self, *, at_least: int) -> None:
         """All answers were 200, and there were enough of them for that to say something."""
         found = self.outcomes
-        assert set(found) == {"200"}, f"outcomes of warm traffic: {found}"
-        assert found["200"] >= at_least, f"only {found['200']} requests were made"
+        with self._lock:
+            first = "".join(f"\n  {each}" for each in self._failures)
+        assert set(found) == {"200"}, f"outcomes of warm traffic: {found}, first:{first}"
+        assert found["200"] >= at_least, (
+            f"only {found['200']} requests were made, the slowest took {self.longest:.1f} s"
+        )
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            begun = time.monotonic()
+            begun, sent, told = time.monotonic(), datetime.now(UTC), ""
             try:
                 answer = self._client.ask(tokens=self._tokens, within=60)
                 outcome = f"{answer.status} {answer.code}".strip()
+                if answer.status != 200:
+                    told = f"request {answer.headers.get('x-request-id', '')}, {answer.body[:BODY_TOLD]!r}"
             except (OSError, http.client.HTTPException) as error:
                 outcome = f"{type(error).__name__}: {error}"
+            took = time.monotonic() - begun
             with self._lock:
                 self._outcomes[outcome] += 1
-                self._longest = max(self._longest, time.monotonic() - begun)
+                self._longest = max(self._longest, took)
+                if outcome != "200" and len(self._failures) < TOLD:
+                    self._failures.append(f"sent {sent:%H:%M:%S.%f}, {took:.1f} s later: {outcome} {told}")
             self._stopping.wait(self._pause)
