@@ -211,10 +211,15 @@ class Cluster:
         self.server.put(pod(status, name=name, service=service, runtime=runtime, labels=labels))
         await self.settle()
 
-    async def job_is(self, condition: str, *, name: str = "chat", message: str = "") -> None:
+    async def job_is(
+        self, condition: str, *, name: str = "chat", message: str = "", at: datetime | None = None
+    ) -> None:
         """The prewarm Job ends."""
         entry = {"type": condition, "status": "True", "message": message}
-        self.server.set_status(JOBS, NAMESPACE, f"{name}-prewarm", {"conditions": [entry]})
+        status: Object = {"conditions": [entry]}
+        if at is not None:
+            entry["lastTransitionTime"] = status["startTime"] = at.isoformat()
+        self.server.set_status(JOBS, NAMESPACE, f"{name}-prewarm", status)
         await self.settle()
 
     async def prewarm_pod(

@@ -115,6 +115,35 @@ async def test_o6_weights_that_are_needed_hold_the_service_also_after_a_failure(
         assert cluster.condition("Ready") == ("False", "PrewarmFailed")
 
 
+async def test_o6_weights_that_are_needed_are_tried_again_by_themselves() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service(cache={"prewarm": True, "strategy": "SharedPVC"})
+        await cluster.job_is("Failed", at=cluster.now())
+        assert cluster.condition("Ready") == ("False", "PrewarmFailed")
+        cluster.forget_requests()
+        await cluster.settle(20)
+        assert cluster.writes() == [], "a pause comes first"
+        await cluster.settle(20)
+        collected(cluster, JOBS, "chat-prewarm")
+        await cluster.settle()
+        assert cluster.status()["phase"] == "Prewarming"
+        assert pauses(cluster) == PAUSED
+        await cluster.job_is("Complete")
+        assert cluster.status()["phase"] == "ScaledToZero"
+
+
+async def test_o6_an_address_put_right_after_a_failure_needs_nothing_else() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service(**PREWARMED)
+        await cluster.job_is("Failed", at=cluster.now())
+        await cluster.change(model={"source": {"uri": "hf://org/other"}})
+        collected(cluster, JOBS, "chat-prewarm")
+        await cluster.settle()
+        args = pod_of(cluster.the(JOBS, "chat-prewarm"))["containers"][0]["args"]
+        assert args[args.index("--source") + 1] == "hf://org/other"
+        assert cluster.status()["phase"] == "Prewarming"
+
+
 async def test_a_job_deleted_to_try_again_is_made_anew_without_a_false_alarm() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(cache={"prewarm": True, "strategy": "SharedPVC"})

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from noctaya_operator import status
 from noctaya_operator.cache_volume import READ_WRITE_MANY
 from noctaya_operator.defaults import Defaults
+from noctaya_operator.download_retry import retry_in
 from noctaya_operator.ensure import Ensurer, StepFailed
 from noctaya_operator.gateway_notices import GatewayNotices
 from noctaya_operator.job_trouble import JobTroubles
@@ -181,7 +182,7 @@ class ServiceReconciler:
         parts = self._parts
         backend, growing = parts.observer.backend(plan), parts.observer.growing_classes()
         busy = backend.present or backend.desired > 0
-        replaced = plan_replacements(plan, objects, found=found, growing=growing, busy=busy)
+        replaced = plan_replacements(plan, objects, found=found, growing=growing, busy=busy, now=parts.now())
         if replaced and backend.ready == 0:
             objects = self._render(plan, hold=True)
         kept = {each.ref: each for each in replaced}
@@ -236,7 +237,8 @@ class ServiceReconciler:
         )
         tell_again = await parts.notices.tell(service, seen, parts.observer.gateway_pods(plan))
         recheck = SECRET_RECHECK if plan.aggregated else None
-        waits = [wait for wait in (ask_again, tell_again, recheck) if wait is not None]
+        retry = retry_in(plan, job, now=parts.now())
+        waits = [wait for wait in (ask_again, tell_again, retry, recheck) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
 
     def _progress(self, plan: ServicePlan, key: Key) -> Report | None:

@@ -1,8 +1,9 @@
 """What a service replaces on purpose: a download that brought other weights, a claim that can't follow.
 
 Objects that are created once can't be changed. With `cache.replace` the service says that it wants them
-deleted and made anew; without it such a change is refused (`create_once`). Two things are replaced unasked,
-because nothing is lost by it: a download whose claim was made anew after it, and one that is going away
+deleted and made anew; without it such a change is refused (`create_once`). What is replaced unasked, because
+nothing is lost by it: a download whose claim was made anew after it, and one that failed, at once when
+something else is wanted by now and otherwise when it is time (`download_retry`). One that is going away
 already is waited for.
 
 A claim goes only while nothing runs that could use it, and with it the download that filled it. Until both
@@ -17,9 +18,11 @@ from datetime import datetime
 from typing import Any
 
 from noctaya_operator.create_once import claim_conflicts, job_conflict
+from noctaya_operator.download_retry import retry_in
 from noctaya_operator.kube.objects import Object, deleting, metadata_of
 from noctaya_operator.object_names import ObjectRef
 from noctaya_operator.plan import ServicePlan
+from noctaya_operator.prewarm_state import JobState, job_state
 from noctaya_operator.render.order import Rendered
 
 
@@ -41,6 +44,7 @@ def plan_replacements(
     found: Mapping[ObjectRef, Object | None],
     growing: frozenset[str],
     busy: bool,
+    now: datetime,
 ) -> tuple[Replacement, ...]:
     """Everything to replace, in the order to delete it.
 
@@ -50,11 +54,12 @@ def plan_replacements(
         found: those that are there, all of them the service's own.
         growing: StorageClasses whose volumes can grow.
         busy: whether a replica of the backend runs or is wanted.
+        now: the moment, for a download that is to be tried again.
     """
     wanted = {each.ref: each for each in rendered}
     claim = list(_of_claim(plan, wanted, found, growing=growing, busy=busy))
     with_claim = any(not each.waits for each in claim)
-    return (*_of_job(plan, wanted, found, with_claim=with_claim), *claim)
+    return (*_of_job(plan, wanted, found, with_claim=with_claim, now=now), *claim)
 
 
 def _of_claim(
@@ -86,6 +91,7 @@ def _of_job(
     found: Mapping[ObjectRef, Object | None],
     *,
     with_claim: bool,
+    now: datetime,
 ) -> Iterator[Replacement]:
     ref = plan.names.prewarm_job
     live, each = found.get(ref), wanted.get(ref)
@@ -96,9 +102,15 @@ def _of_job(
     elif (
         with_claim
         or _older_than(live, found.get(plan.names.cache_claim))
-        or (plan.service.spec.cache.replace and job_conflict(plan, each, live))
+        or (_may_go(plan, live) and job_conflict(plan, each, live))
+        or retry_in(plan, live, now=now) == 0
     ):
         yield Replacement(ref=ref, waits=False, note="")
+
+
+def _may_go(plan: ServicePlan, job: Mapping[str, Any]) -> bool:
+    """Whether a download of something else is to make way: the service says so, or it brought nothing."""
+    return plan.service.spec.cache.replace or job_state(job) is JobState.FAILED
 
 
 def _older_than(job: Mapping[str, Any], claim: Mapping[str, Any] | None) -> bool:

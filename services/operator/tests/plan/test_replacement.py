@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import alpha
 import pytest
 from noctaya_operator.create_once import judge
+from noctaya_operator.download_retry import retry_in
 from noctaya_operator.hashes import spec_hash
 from noctaya_operator.kube.objects import Object, owner_reference
 from noctaya_operator.plan import PlanError, ServicePlan
@@ -19,6 +21,7 @@ HASH_50_GI = spec_hash(
     {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}},
 )
 GROWING = frozenset({"standard"})
+NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 
 
 def wish(uri: str = "hf://org/model", **cache: Any) -> ServicePlan:
@@ -40,6 +43,13 @@ def complete(job: Object, at: str = "2026-11-30T08:00:00Z") -> Object:
     return {**job, "status": {"completionTime": at, "conditions": [{"type": "Complete", "status": "True"}]}}
 
 
+def failed(job: Object, *, tried: float, ago: float) -> Object:
+    over = NOW - timedelta(seconds=ago)
+    condition = {"type": "Failed", "status": "True", "lastTransitionTime": over.isoformat()}
+    started = (over - timedelta(seconds=tried)).isoformat()
+    return {**job, "status": {"startTime": started, "conditions": [condition]}}
+
+
 def replaced(
     planned: ServicePlan,
     *,
@@ -53,7 +63,9 @@ def replaced(
         planned.names.cache_claim: claim,
         planned.names.prewarm_job: job,
     }
-    made_anew = plan_replacements(planned, list(objects.values()), found=found, growing=growing, busy=busy)
+    made_anew = plan_replacements(
+        planned, list(objects.values()), found=found, growing=growing, busy=busy, now=NOW
+    )
     return {each.ref.resource.kind: each for each in made_anew}
 
 
@@ -107,6 +119,36 @@ def test_a_download_older_than_its_claim_filled_another_one() -> None:
     newer = complete(made(planned, JOB), at="2026-11-30T09:00:00Z")
     assert replaced(planned, claim=claim, job=newer) == {}
     assert replaced(planned, claim=claim, job=made(planned, JOB)) == {}
+
+
+@pytest.mark.parametrize(
+    ("tried", "ago", "left"),
+    [(5, 10, 20), (5, 30, 0), (600, 30, 570), (600, 601, 0), (90000, 30, 3570), (90000, 3600, 0)],
+)
+def test_a_download_that_is_needed_is_tried_again_after_as_long_as_it_tried(
+    tried: float, ago: float, left: float
+) -> None:
+    planned = wish(strategy="SharedPVC")
+    job = failed(made(planned, JOB), tried=tried, ago=ago)
+    assert retry_in(planned, job, now=NOW) == left
+    assert set(replaced(planned, job=job)) == (set() if left else {"Job"})
+
+
+def test_a_failure_that_does_not_say_when_is_not_tried_again_at_once() -> None:
+    planned = wish(strategy="SharedPVC")
+    job = {**made(planned, JOB), "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
+    assert retry_in(planned, job, now=NOW) == 30
+    assert replaced(planned, job=job) == {}
+
+
+def test_a_head_start_that_failed_is_not_taken_again() -> None:
+    planned = wish()
+    assert replaced(planned, job=failed(made(planned, JOB), tried=5, ago=7200)) == {}
+
+
+def test_a_download_that_failed_makes_way_for_another_model_without_the_wish() -> None:
+    former = failed(made(wish(), JOB), tried=600, ago=1)
+    assert replaced(wish("hf://org/other"), job=former)["Job"].waits is False
 
 
 def test_what_is_going_away_is_waited_for() -> None:
