@@ -157,7 +157,9 @@ REMEDIES: Final[dict[str, Remedy]] = {
     StepReason.PREWARM_FAILED: Remedy(
         "The weights could not be brought into the cache. A backend that already serves goes on.",
         "The message has the agent's reason: a token for a gated model, a wrong revision, no space. "
-        "Correct it, then `kubectl delete job SERVICE-prewarm`: the download goes on where it stopped.",
+        "Correct it. A download that the service can't do without is tried again by itself, after as long as "
+        "it had tried (30 s to 1 h), and goes on where it stopped; `kubectl delete job SERVICE-prewarm` has "
+        "it tried at once.",
     ),
     StepReason.AUTOSCALING_UNAVAILABLE: Remedy(
         "KEDA is not installed: the API has no ScaledObject.",
