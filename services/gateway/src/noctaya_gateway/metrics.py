@@ -3,17 +3,20 @@
 The hot path increments plain integers; a collector turns them into metric families when `/metrics` is
 read. Gauges are read from their owners at that moment and are never stored. Families with a label are
 absent until they have a first sample; that is contract. Every name is documented in the README of this
-service.
+service. Each bucket of the wait's histogram keeps the last request that fell into it as its exemplar, for
+readers that ask for OpenMetrics.
 """
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Exemplar
 
 PREFIX = "noctaya_gateway_"
 WAIT_BUCKETS = (0.01, 0.1, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
@@ -23,7 +26,9 @@ WAIT_BUCKETS = (0.01, 0.1, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
 class GatewayMetrics:
     """Counters of one gateway; every method is a few machine steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._exemplars: list[Exemplar | None] = [None] * (len(WAIT_BUCKETS) + 1)
         self.responses: defaultdict[int, int] = defaultdict(int)
         self.rejections: defaultdict[str, int] = defaultdict(int)
         self.reports: defaultdict[str, int] = defaultdict(int)
@@ -46,10 +51,16 @@ class GatewayMetrics:
         """A request was refused; `reason` is GatewayError.reason."""
         self.rejections[reason] += 1
 
-    def waited(self, seconds: float) -> None:
-        """A held request was released to a ready backend after `seconds`."""
-        self.wait_counts[bisect_left(WAIT_BUCKETS, seconds)] += 1
+    def waited(self, seconds: float, *, activation_id: str = "", trace_id: str = "") -> None:
+        """A held request was released to a ready backend after `seconds`; the ids find it again."""
+        bucket = bisect_left(WAIT_BUCKETS, seconds)
+        self.wait_counts[bucket] += 1
         self.wait_sum += seconds
+        if activation_id:
+            labels = {"activation_id": activation_id}
+            if trace_id:
+                labels["trace_id"] = trace_id
+            self._exemplars[bucket] = Exemplar(labels, seconds, self._wall())
 
     def replay(self) -> None:
         """A request was sent once more because its pooled connection was dead."""
@@ -133,11 +144,12 @@ class GatewayMetrics:
                 yield family
 
     def _wait_histogram(self) -> Metric:
-        buckets: list[tuple[str, float]] = []
+        buckets: list[tuple[str, float] | tuple[str, float, Exemplar]] = []
         total = 0
-        for bound, count in zip((*map(str, WAIT_BUCKETS), "+Inf"), self.wait_counts, strict=True):
+        bounds = (*map(str, WAIT_BUCKETS), "+Inf")
+        for bound, count, exemplar in zip(bounds, self.wait_counts, self._exemplars, strict=True):
             total += count
-            buckets.append((bound, total))
+            buckets.append((bound, total) if exemplar is None else (bound, total, exemplar))
         return HistogramMetricFamily(
             PREFIX + "activation_wait_seconds",
             "Seconds a held request waited until it was released to a ready backend.",

@@ -1,7 +1,9 @@
 """OpenTelemetry spans of a request, when a collector is configured; None everywhere otherwise.
 
 The data path asks for one `RequestTrace` per request and names the phases it goes through: admission,
-activation, upstream. With tracing on, the upstream request carries a `traceparent` of the gateway's
+activation, upstream. The activation that a request waits for is an attribute of that phase; it has the trace
+id of the request that began it, and the phases of requests that joined later link to that one's span. With
+tracing on, the upstream request carries a `traceparent` of the gateway's
 span; with it off the client's header passes through untouched and the only cost is one comparison with
 None.
 """
@@ -14,7 +16,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Link, Span, Tracer
+
+    from noctaya_gateway.timeline import Moments
 
 CLOSE_TIMEOUT = 2.0
 """Seconds a stop waits for a collector that takes spans slowly or not at all."""
@@ -68,17 +72,38 @@ class RequestTrace:
         self._phase: Span | None = None
 
     @property
+    def trace_id(self) -> str:
+        """32 hex digits: the client's trace if it sent one, else a new one."""
+        return f"{self._span.get_span_context().trace_id:032x}"
+
+    @property
+    def root(self) -> str:
+        """The `traceparent` of the request's own span, whatever phase it is in."""
+        return _traceparent(self._span)
+
+    @property
     def traceparent(self) -> bytes:
         """The header value to send upstream, made from the current phase."""
-        context = (self._phase or self._span).get_span_context()
-        return b"00-%032x-%016x-%02x" % (context.trace_id, context.span_id, context.trace_flags)
+        return _traceparent(self._phase or self._span).encode()
 
     def phase(self, name: str) -> None:
         """End the current phase and begin `name` (admission, activation, upstream)."""
+        self._begin_phase(name, {}, ())
+
+    def wait(self, activation: Moments | None) -> None:
+        """End the current phase and begin the wait for `activation`."""
+        if activation is None:
+            self._begin_phase("activation", {}, ())
+            return
+        links = () if activation.traceparent in ("", self.root) else _links(activation.traceparent)
+        self._begin_phase("activation", {"noctaya.activation.id": activation.id}, links)
+
+    def _begin_phase(self, name: str, attributes: dict[str, str], links: Sequence[Link]) -> None:
         from opentelemetry.trace import set_span_in_context  # noqa: PLC0415
 
         self._end_phase()
-        self._phase = self._tracer.start_span(name, context=set_span_in_context(self._span))
+        context = set_span_in_context(self._span)
+        self._phase = self._tracer.start_span(name, context=context, attributes=attributes, links=links)
 
     def end(self, status: int | None) -> None:
         """The request is over with `status`, or None when the client left first."""
@@ -97,3 +122,20 @@ class RequestTrace:
         if self._phase is not None:
             self._phase.end()
             self._phase = None
+
+
+def _traceparent(span: Span) -> str:
+    context = span.get_span_context()
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+
+
+def _links(traceparent: str) -> Sequence[Link]:
+    """A link to the span that a `traceparent` names; none when it names none."""
+    from opentelemetry.trace import Link, get_current_span  # noqa: PLC0415
+    from opentelemetry.trace.propagation.tracecontext import (  # noqa: PLC0415
+        TraceContextTextMapPropagator,
+    )
+
+    named = TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+    context = get_current_span(named).get_span_context()
+    return (Link(context),) if context.is_valid else ()

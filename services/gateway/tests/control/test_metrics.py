@@ -70,3 +70,19 @@ def test_gauges_are_read_when_they_are_asked_for() -> None:
     assert "noctaya_gateway_held 7.0" in lines
     assert 'noctaya_gateway_backends{state="ready"} 7.0' in lines
     assert "noctaya_gateway_activation_events_total 3.0" in lines
+
+
+def test_t1_a_long_wait_can_be_found_again_by_its_exemplar() -> None:
+    registry = CollectorRegistry()
+    metrics = GatewayMetrics(wall=lambda: 1_795_000_000.5)
+    registry.register(metrics)
+    metrics.waited(0.5)
+    metrics.waited(20.0, activation_id="a" * 32, trace_id="b" * 32)
+    metrics.waited(21.0, activation_id="c" * 32)
+    lines = render(registry, "application/openmetrics-text")[0].decode().splitlines()
+    waits = [line for line in lines if "activation_wait_seconds_bucket" in line and "#" in line]
+    bucket = 'noctaya_gateway_activation_wait_seconds_bucket{le="30.0"} 3.0'
+    assert waits == [f'{bucket} # {{activation_id="{"c" * 32}"}} 21.0 1795000000.5']
+    assert b"#" not in b"".join(
+        line for line in render(registry)[0].splitlines() if not line.startswith(b"#")
+    )

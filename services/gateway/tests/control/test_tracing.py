@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from noctaya_gateway.timeline import ActivationTimeline
 from noctaya_gateway.tracing import Tracing
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -65,6 +66,36 @@ def test_without_a_client_trace_a_new_one_begins(rig: Rig) -> None:
     trace = rig.tracing.begin(b"GET", b"/", [])
     assert len(trace.traceparent) == len(PARENT)
     trace.end(204)
+
+
+def test_t1_the_wait_names_the_activation_and_links_to_the_request_that_began_it(rig: Rig) -> None:
+    line = ActivationTimeline()
+    first = rig.tracing.begin(b"POST", b"/first", [(b"traceparent", PARENT)])
+    with line.asked_by(first):
+        line.begun()
+    second = rig.tracing.begin(b"POST", b"/second", [])
+    for trace in (first, second):
+        trace.wait(line.current)
+        trace.end(200)
+    assert line.activation_id == first.trace_id == PARENT.split(b"-")[1].decode() != second.trace_id
+    began, joined = (span for span in rig.exporter.get_finished_spans() if span.name == "activation")
+    for span in (began, joined):
+        assert span.attributes == {"noctaya.activation.id": line.activation_id}
+    assert not began.links
+    root = rig.spans()["POST /first"].context
+    assert root is not None
+    (link,) = joined.links
+    assert (link.context.trace_id, link.context.span_id) == (root.trace_id, root.span_id)
+
+
+def test_t1_a_wait_for_an_activation_that_nobody_traced_links_to_nothing(rig: Rig) -> None:
+    line = ActivationTimeline()
+    line.begun()
+    trace = rig.tracing.begin(b"POST", b"/", [])
+    trace.wait(line.current)
+    trace.end(200)
+    span = rig.spans()["activation"]
+    assert (span.attributes, list(span.links)) == ({"noctaya.activation.id": line.activation_id}, [])
 
 
 def test_a_server_error_and_a_client_that_left_are_told_apart(rig: Rig) -> None:
