@@ -45,6 +45,12 @@ def test_the_crd_of_a_service_is_that_of_the_contract() -> None:
                         {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
                         {"name": "Runtime", "type": "string", "jsonPath": ".status.resolvedRuntime"},
                         {"name": "Replicas", "type": "integer", "jsonPath": ".status.replicas"},
+                        {
+                            "name": "Kept",
+                            "type": "string",
+                            "jsonPath": ".status.keep.state",
+                            "priority": 1,
+                        },
                         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
                     ],
                     "subresources": {"status": {}},

@@ -18,11 +18,13 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """The three conditions every reconciled service carries."""
+    """The three conditions every reconciled service carries, and one of services that are kept."""
 
     READY = "Ready"
     DEGRADED = "Degraded"
     AUTOSCALING_READY = "AutoscalingReady"
+    # Not in the v0.4 alpha: whether the service is as its annotation `keep` asks; absent without it
+    KEPT = "Kept"
 
 
 class RuntimeConditionType(StrEnum):
@@ -62,6 +64,16 @@ class Reason(StrEnum):
     SCALED_OBJECT_PAUSED = "ScaledObjectPaused"
     HPA_NOT_READY = "HorizontalPodAutoscalerNotReady"
     FALLBACK_METRIC = "FallbackMetric"
+
+
+class KeepReason(StrEnum):
+    """Reasons of `Kept`; `Asleep` is one of `Ready` too."""
+
+    AWAKE = "Awake"
+    WAKING = "Waking"
+    ASLEEP = "Asleep"
+    FALLING_ASLEEP = "FallingAsleep"
+    INVALID = "InvalidKeep"
 
 
 class ObservationReason(StrEnum):
@@ -146,6 +158,9 @@ class EventReason(StrEnum):
     BACKEND_RECOVERED = "BackendRecovered"
     # Not in the v0.4 alpha
     ACTIVATED = "Activated"
+    KEPT_AWAKE = "KeptAwake"
+    KEPT_ASLEEP = "KeptAsleep"
+    KEEP_ENDED = "KeepEnded"
 
 
 class EventAction(StrEnum):
@@ -156,3 +171,4 @@ class EventAction(StrEnum):
     # Not in the v0.4 alpha
     REPORT_STATUS = "ReportStatus"
     OBSERVE_ACTIVATION = "ObserveActivation"
+    OBSERVE_KEEP = "ObserveKeep"

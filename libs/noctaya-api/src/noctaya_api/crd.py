@@ -55,6 +55,7 @@ RESOURCES: Final = (
             {"jsonPath": ".status.phase", "name": "Phase", "type": "string"},
             {"jsonPath": ".status.resolvedRuntime", "name": "Runtime", "type": "string"},
             {"jsonPath": ".status.replicas", "name": "Replicas", "type": "integer"},
+            {"jsonPath": ".status.keep.state", "name": "Kept", "priority": 1, "type": "string"},
             _AGE,
         ),
     ),

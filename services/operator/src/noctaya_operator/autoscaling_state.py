@@ -31,7 +31,7 @@ def classify_autoscaling(
         scaled_object: as it is; None while it waits for the scaler.
         hpa: what KEDA made of it, None while it made nothing.
         scaler: name of the Deployment that answers KEDA.
-        held: whether we pause it ourselves until the weights are there.
+        held: whether we pause it ourselves: until the weights are there, or for a service to sleep.
     """
     if scaled_object is None:
         message = f"the ScaledObject is made once a Pod of Deployment {scaler} answers KEDA"

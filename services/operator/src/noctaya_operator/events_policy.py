@@ -15,9 +15,11 @@ from noctaya_api.conditions import (
     ConditionType,
     EventAction,
     EventReason,
+    KeepReason,
     ObservationReason,
     StepReason,
 )
+from noctaya_api.keep import KeepState
 from noctaya_api.v1alpha1.base import Condition
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
 
@@ -56,6 +58,7 @@ def events_of(before: Mapping[str, Any], after: LLMServiceStatus) -> Iterator[To
             action=EventAction.OBSERVE_BACKEND_RECOVERY,
             note=f"{was.reason} is over",
         )
+    yield from _keeping(old, after)
     if _finished(after) not in {None, _finished(old)}:
         yield Told(
             type="Normal",
@@ -63,6 +66,27 @@ def events_of(before: Mapping[str, Any], after: LLMServiceStatus) -> Iterator[To
             action=EventAction.OBSERVE_ACTIVATION,
             note=_timeline(after),
         )
+
+
+def _keeping(old: LLMServiceStatus, new: LLMServiceStatus) -> Iterator[Told]:
+    """What somebody wants of the service beside its demand: when that begins, changes, ends."""
+    invalid = _invalid(new)
+    if invalid is not None and invalid != _invalid(old):
+        yield Told(type="Warning", reason=KeepReason.INVALID, action=EventAction.OBSERVE_KEEP, note=invalid)
+    if new.keep == old.keep:
+        return
+    reason, note = EventReason.KEEP_ENDED, "replicas follow demand again"
+    if new.keep is not None:
+        asleep = new.keep.state is KeepState.ASLEEP
+        reason = EventReason.KEPT_ASLEEP if asleep else EventReason.KEPT_AWAKE
+        note = "no replica may run" if asleep else f"at least {new.keep.replicas} of its replicas run"
+        note += f" until {new.keep.until}" if new.keep.until else ""
+    yield Told(type="Normal", reason=reason, action=EventAction.OBSERVE_KEEP, note=note)
+
+
+def _invalid(status: LLMServiceStatus) -> str | None:
+    found = (each for each in status.conditions if each.type == ConditionType.KEPT)
+    return next((each.message for each in found if each.reason == KeepReason.INVALID), None)
 
 
 def _degraded(status: LLMServiceStatus) -> Condition | None:

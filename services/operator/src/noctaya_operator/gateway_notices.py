@@ -1,9 +1,10 @@
 """What the gateways of a service are told, so that nobody waits in vain or without knowing for what.
 
-The gateways see annotations of their own Pod as files. Two things are told: that an activation can't succeed,
-once it lasted a while - a pull that fails once may succeed the next time, and whoever repairs an image within
-that time loses no request -, and that the weights are still being downloaded, with the time at which that is
-expected to end. That estimate is told anew only when it has changed by much: each time is a write to a Pod.
+The gateways see annotations of their own Pod as files. Told are: that an activation can't succeed, once it
+lasted a while - a pull that fails once may succeed the next time, and whoever repairs an image within that
+time loses no request -; that the weights are still being downloaded, with the time at which that is expected
+to end, told anew only when it has changed by much: each time is a write to a Pod; and that the service is put
+to sleep, at once and in both places, so that who waits already is told too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from noctaya_api import names
 from noctaya_api.conditions import ConditionStatus, ConditionType
+from noctaya_api.keep import Keep, time_text
 
 from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.errors import NotFound
@@ -22,9 +24,11 @@ from noctaya_operator.kube.objects import Object, annotations_of, key_of
 from noctaya_operator.kube.resources import PODS
 from noctaya_operator.metrics import OperatorMetrics
 from noctaya_operator.observe import Observation
+from noctaya_operator.plan import ServicePlan
 from noctaya_operator.prewarm_state import JobState
 from noctaya_operator.reporter import Reporter
 from noctaya_operator.status import previous_status, prewarm_failure, size_text
+from noctaya_operator.wish_report import asleep_message
 
 PATIENCE: Final = 60.0
 """Seconds a failure has to last; a fifth of the default activation timeout."""
@@ -57,12 +61,18 @@ class GatewayNotices:
         self._metrics = metrics
         self._now = now
 
-    async def tell(self, service: Object, seen: Observation, gateways: Sequence[Object]) -> float | None:
+    async def tell(
+        self, service: Object, plan: ServicePlan, seen: Observation, gateways: Sequence[Object]
+    ) -> float | None:
         """Set or clear the annotations; returns seconds until one may have to be set. Raises `ApiError`."""
-        why = _doom(seen)
-        wait = self._left(service) if why is not None else 0.0
+        if plan.wish.asleep:
+            why, wait = _sleeps_on(plan, seen, now=self._now()), 0.0
+            prewarming: str | None = asleep_notice(plan.wish.keep)
+        else:
+            why = _doom(seen)
+            wait = self._left(service) if why is not None else 0.0
+            prewarming = prewarming_notice(seen, now=self._now())
         failure = why[:LIMIT] if why is not None and wait <= 0 else None
-        prewarming = prewarming_notice(seen, now=self._now())
         for pod in gateways:
             has = annotations_of(pod)
             change = {}
@@ -104,6 +114,24 @@ def _doom(seen: Observation) -> str | None:
     return prewarm_failure(seen.prewarm) if seen.held and seen.job is JobState.FAILED else None
 
 
+def _sleeps_on(plan: ServicePlan, seen: Observation, *, now: datetime) -> str | None:
+    """Why those who wait wait in vain, None when the sleep may end before they give up."""
+    keep = plan.wish.keep
+    if seen.backend.ready > 0 or keep is None:
+        return None
+    timeout = timedelta(seconds=plan.service.spec.scaling.activation_timeout.seconds)
+    short = keep.until is not None and keep.until - now <= timeout
+    return None if short else asleep_message(keep)
+
+
+def asleep_notice(keep: Keep | None) -> str:
+    """What to tell of a service that is put to sleep."""
+    notice = {"state": names.NOTICE_ASLEEP, "message": asleep_message(keep)}
+    if keep is not None and keep.until is not None:
+        notice["readyAt"] = time_text(keep.until)
+    return json.dumps(notice, ensure_ascii=False)
+
+
 def prewarming_notice(seen: Observation, *, now: datetime) -> str | None:
     """What to tell of a download that the service is held for, None when it is not held for one."""
     if not seen.held or seen.job is JobState.FAILED:
@@ -125,6 +153,9 @@ def says_the_same(known: str | None, wanted: str | None, *, now: datetime) -> bo
     before, after = _parsed(known), _parsed(wanted)
     if before is None or after is None or before["message"] != after["message"]:
         return False
+    if before["state"] or after["state"]:
+        # No estimate: somebody has set this time.
+        return before == after
     if before["readyAt"] is None or after["readyAt"] is None:
         # Once told, an estimate is better than none: it is not taken back while the agent is silent.
         return before["readyAt"] is not None or after["readyAt"] is None
@@ -137,6 +168,10 @@ def _parsed(notice: str) -> dict[str, Any] | None:
     try:
         values = json.loads(notice)
         ready = values.get("readyAt")
-        return {"message": values["message"], "readyAt": ready and datetime.fromisoformat(ready)}
+        return {
+            "state": values.get("state"),
+            "message": values["message"],
+            "readyAt": ready and datetime.fromisoformat(ready),
+        }
     except (ValueError, KeyError, AttributeError, TypeError):
         return None

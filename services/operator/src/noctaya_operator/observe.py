@@ -46,6 +46,10 @@ class Observation:
     job: JobState
     held: bool
     """Whether the backend is kept at zero until the weights are there."""
+    asleep: bool = False
+    """Whether it is kept at zero because somebody wants it to sleep."""
+    ending: int = 0
+    """Pods of the backend that go away and are not gone."""
     notes: tuple[str, ...] = ()
     """What else is to be said about the service."""
 
@@ -105,7 +109,7 @@ class Observer:
                 scaled_object,
                 self._hpa(plan.names, scaled_object),
                 scaler=scaler.key.name,
-                held=held,
+                held=held or plan.wish.asleep,
             ),
             attached=scaled_object is not None,
             demanded=condition_of(scaled_object, "Active").get("status") == "True",
@@ -113,6 +117,8 @@ class Observer:
             prewarm_pods=sum(map(active, pods)),
             job=job_state(job),
             held=held,
+            asleep=plan.wish.asleep,
+            ending=self._ending(plan.names),
         )
 
     def backend(self, plan: ServicePlan) -> BackendState:
@@ -156,6 +162,15 @@ class Observer:
             for pod in self._caches.of_service(PODS, _key(named))
             if active(pod) and labels_of(pod).get(names.LABEL_LLMSERVICE) == named.service
         ]
+
+    def _ending(self, named: ObjectNames) -> int:
+        return sum(
+            1
+            for pod in self._caches.of_service(PODS, _key(named))
+            if deleting(pod)
+            and names.LABEL_RUNTIME in labels_of(pod)
+            and (pod.get("status") or {}).get("phase") not in {"Succeeded", "Failed"}
+        )
 
     def prewarm_job(self, named: ObjectNames) -> Object | None:
         """The prewarm Job as it is."""

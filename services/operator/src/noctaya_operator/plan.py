@@ -34,6 +34,7 @@ from noctaya_operator.weights import (
     way_of,
     weights_directory,
 )
+from noctaya_operator.wish import NOTHING, Wish
 
 __all__ = ["Obsolete", "PlanError", "ServicePlan", "plan_service"]
 
@@ -62,6 +63,8 @@ class ServicePlan:
     serving: Serving
     cache: Cache | None
     prewarm: Prewarm | None
+    wish: Wish
+    """What is wanted beside the spec."""
     node: str
     """Node whose directory holds the weights; empty when they can be had everywhere, or are nowhere yet."""
 
@@ -146,11 +149,12 @@ def plan_service(
     runtimes: Iterable[InferenceRuntime],
     defaults: Defaults,
     precedent: Precedent = precedents.NONE,
+    wish: Wish = NOTHING,
 ) -> ServicePlan:
     """Decide everything about one service.
 
-    `runtimes` are those of the cluster, `precedent` is what of the cluster binds the plan. Raises PlanError
-    with the step that refuses and what to change.
+    `runtimes` are those of the cluster, `precedent` is what of the cluster binds the plan, `wish` is
+    what is wanted beside the spec. Raises PlanError with the step that refuses and what to change.
     """
     try:
         runtime = select_runtime(service, runtimes)
@@ -158,7 +162,7 @@ def plan_service(
         raise PlanError(StepReason.RUNTIME_RESOLUTION, str(error)) from error
     check_vendor(runtime)
     source = _source(service, precedent)
-    scaling = plan_scaling(service)
+    scaling = plan_scaling(service, wish)
     accelerator = plan_accelerator(service, runtime)
     check_strategy(service)
     _check_gateway_images(defaults)
@@ -186,6 +190,7 @@ def plan_service(
         serving=serving,
         cache=cache,
         prewarm=prewarm,
+        wish=wish,
         node=precedent.node if reads and cache is not None and cache.host_path else "",
     )
 

@@ -46,6 +46,7 @@ from noctaya_operator.replacement import Replacement, plan_replacements
 from noctaya_operator.reporter import Reporter
 from noctaya_operator.runtime_catalog import RuntimeCatalog
 from noctaya_operator.status import Failure
+from noctaya_operator.wish import wish_of
 
 FOREIGN_RETRY: Final = 60.0
 """Seconds until a name that somebody else holds is looked at again: foreign objects are not watched."""
@@ -125,7 +126,11 @@ class ServiceReconciler:
         pods = parts.observer.prewarm_pods(named, job)
         precedent = find_precedent(parsed, status.previous_status(service), job=job, pods=pods)
         return plan_service(
-            parsed, runtimes=parts.runtimes.all(), defaults=parts.defaults, precedent=precedent
+            parsed,
+            runtimes=parts.runtimes.all(),
+            defaults=parts.defaults,
+            precedent=precedent,
+            wish=wish_of(parsed, now=parts.now()),
         )
 
     def _render(self, plan: ServicePlan, *, hold: bool) -> tuple[Rendered, ...]:
@@ -235,10 +240,11 @@ class ServiceReconciler:
         await parts.reporter.report(
             service, lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, now=parts.now())
         )
-        tell_again = await parts.notices.tell(service, seen, parts.observer.gateway_pods(plan))
+        tell_again = await parts.notices.tell(service, plan, seen, parts.observer.gateway_pods(plan))
         recheck = SECRET_RECHECK if plan.aggregated else None
+        over = plan.wish.wait(parts.now())
         retry = retry_in(plan, job, now=parts.now())
-        waits = [wait for wait in (ask_again, tell_again, retry, recheck) if wait is not None]
+        waits = [wait for wait in (ask_again, tell_again, retry, recheck, over) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
 
     def _progress(self, plan: ServicePlan, key: Key) -> Report | None:

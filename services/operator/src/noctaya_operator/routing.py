@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from noctaya_api import names
+
 from noctaya_operator.caches import BY_WISH, READ, WRITTEN, Caches, service_of
 from noctaya_operator.kinds import LLM_SERVICES, SCALED_OBJECTS
-from noctaya_operator.kube.objects import Key, Object, key_of, metadata_of
+from noctaya_operator.kube.objects import Key, Object, annotations_of, key_of, metadata_of
 from noctaya_operator.kube.workqueue import WorkQueue
 from noctaya_operator.object_names import ObjectNames
 from noctaya_operator.runtime_catalog import RuntimeCatalog
@@ -78,7 +80,8 @@ def _may_want(key: Key) -> Iterator[Key]:
 
 def _asks_for(service: Object) -> tuple[Any, ...]:
     metadata = metadata_of(service)
-    return (service.get("spec"), metadata.get("uid"), metadata.get("deletionTimestamp"))
+    wish = annotations_of(service).get(names.ANNOTATION_KEEP)
+    return (service.get("spec"), metadata.get("uid"), metadata.get("deletionTimestamp"), wish)
 
 
 def _meaning(obj: Object) -> Mapping[str, Any]:

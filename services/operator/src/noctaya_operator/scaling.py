@@ -10,6 +10,7 @@ from noctaya_api.v1alpha1 import LLMService
 from noctaya_api.v1alpha1.llmservice_scaling import ScalerTls, ScalingMetric
 
 from noctaya_operator.plan_error import PlanError
+from noctaya_operator.wish import NOTHING, Wish
 
 _SECOND: Final = 1_000_000_000
 
@@ -28,8 +29,8 @@ class ScalingIntent:
     """Mutual TLS between KEDA and the scaler; None is plaintext."""
 
 
-def plan_scaling(service: LLMService) -> ScalingIntent:
-    """Translate the service's scaling. Raises PlanError."""
+def plan_scaling(service: LLMService, wish: Wish = NOTHING) -> ScalingIntent:
+    """Translate the service's scaling and what is wanted beside it. Raises PlanError."""
     spec = service.spec.scaling
     if spec.metric is ScalingMetric.KV_CACHE_UTIL:
         raise PlanError(
@@ -37,7 +38,7 @@ def plan_scaling(service: LLMService) -> ScalingIntent:
             "scaling.metric kvCacheUtil is reserved for a later version; use queueDepth",
         )
     return ScalingIntent(
-        minimum=spec.min,
+        minimum=wish.minimum(least=spec.min, most=spec.max),
         maximum=spec.max,
         target=spec.target,
         cooldown_seconds=spec.scale_down_stabilization.nanoseconds // _SECOND,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from noctaya_api import names
-from noctaya_api.conditions import ConditionStatus, ConditionType, Phase, Reason, StepReason
+from noctaya_api.conditions import ConditionStatus, ConditionType, KeepReason, Phase, Reason, StepReason
 from noctaya_api.v1alpha1.base import Condition
 from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus, ModelStatus, PrewarmStatus
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ from noctaya_operator.kube.objects import Object, generation_of
 from noctaya_operator.observe import Observation
 from noctaya_operator.plan import ServicePlan
 from noctaya_operator.prewarm_state import JobState
+from noctaya_operator.wish_report import asleep_message, keep_status, kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +69,10 @@ def succeeded(
         message="; ".join((seen.autoscaling.message, *plan.notes, *seen.notes)),
     )
     aspects = {
-        ConditionType.READY: _ready(phase, seen),
+        ConditionType.READY: _ready(phase, plan, seen),
         ConditionType.DEGRADED: _degraded(phase, seen),
         ConditionType.AUTOSCALING_READY: autoscaling,
+        ConditionType.KEPT: _kept(plan, seen),
     }
     return LLMServiceStatus(
         observed_generation=generation_of(service),
@@ -81,6 +83,7 @@ def succeeded(
         conditions=_conditions(before, aspects, generation=generation_of(service), now=now),
         model=_model(before, plan, seen),
         prewarm=seen.prewarm,
+        keep=keep_status(plan),
         last_activation=follow_activation(before.last_activation, activation_seen(seen, pulled or {}), now),
     )
 
@@ -113,7 +116,7 @@ def without_autoscaler(
     if seen.backend.ready == 0:
         return status.model_copy(update={"replicas": 0})
     aspects = {
-        ConditionType.READY: _ready(Phase.READY, seen),
+        ConditionType.READY: _ready(Phase.READY, plan, seen),
         ConditionType.DEGRADED: _Aspect(holds=True, reason=failure.reason, message=why),
         ConditionType.AUTOSCALING_READY: _Aspect(holds=False, reason=failure.reason, message=why),
     }
@@ -132,7 +135,7 @@ def without_autoscaler(
 def activation_seen(seen: Observation, pulled: Mapping[str, str]) -> Seen:
     """What an activation is followed by."""
     return Seen(
-        demanded=seen.demanded and not seen.held,
+        demanded=seen.demanded and not seen.held and not seen.asleep,
         desired=seen.backend.desired,
         ready=seen.backend.ready,
         pods=seen.backend.pods,
@@ -164,12 +167,12 @@ def _phase(plan: ServicePlan, seen: Observation) -> Phase:
         return Phase.PREWARMING
     if seen.backend.replicas > 0 or seen.backend.pods:
         return Phase.LOADING
-    if plan.scaling.minimum == 0 and seen.attached:
+    if (plan.scaling.minimum == 0 or seen.asleep) and seen.attached:
         return Phase.SCALED_TO_ZERO
     return Phase.PENDING
 
 
-def _ready(phase: Phase, seen: Observation) -> _Aspect:
+def _ready(phase: Phase, plan: ServicePlan, seen: Observation) -> _Aspect:
     match phase:
         case Phase.READY:
             count = seen.backend.ready
@@ -179,8 +182,7 @@ def _ready(phase: Phase, seen: Observation) -> _Aspect:
                 message=f"{count} replica{'s are' if count > 1 else ' is'} ready",
             )
         case Phase.SCALED_TO_ZERO:
-            message = "no replica runs; the next request starts one"
-            return _Aspect(holds=False, reason=Reason.SCALED_TO_ZERO, message=message)
+            return _at_zero(plan, seen)
         case Phase.PREWARMING:
             return _Aspect(holds=False, reason=Reason.PREWARMING, message=_progress(seen.prewarm))
         case Phase.PENDING:
@@ -191,6 +193,19 @@ def _ready(phase: Phase, seen: Observation) -> _Aspect:
     if not seen.finding.hard and seen.job is JobState.FAILED:
         return _Aspect(holds=False, reason=StepReason.PREWARM_FAILED, message=prewarm_failure(seen.prewarm))
     return _Aspect(holds=False, reason=seen.finding.reason, message=seen.finding.message)
+
+
+def _at_zero(plan: ServicePlan, seen: Observation) -> _Aspect:
+    if seen.asleep:
+        message = f"{asleep_message(plan.wish.keep)}; requests are refused"
+        return _Aspect(holds=False, reason=KeepReason.ASLEEP, message=message)
+    message = "no replica runs; the next request starts one"
+    return _Aspect(holds=False, reason=Reason.SCALED_TO_ZERO, message=message)
+
+
+def _kept(plan: ServicePlan, seen: Observation) -> _Aspect | None:
+    found = kept(plan, seen)
+    return None if found is None else _Aspect(holds=found.holds, reason=found.reason, message=found.message)
 
 
 def _degraded(phase: Phase, seen: Observation) -> _Aspect:
@@ -207,13 +222,19 @@ def _degraded(phase: Phase, seen: Observation) -> _Aspect:
 
 
 def _conditions(
-    before: LLMServiceStatus, aspects: Mapping[ConditionType, _Aspect], *, generation: int, now: datetime
+    before: LLMServiceStatus,
+    aspects: Mapping[ConditionType, _Aspect | None],
+    *,
+    generation: int,
+    now: datetime,
 ) -> list[Condition]:
     known = {condition.type: condition for condition in before.conditions}
     conditions = []
     for kind, aspect in aspects.items():
-        status = ConditionStatus.TRUE if aspect.holds else ConditionStatus.FALSE
         old = known.pop(kind, None)
+        if aspect is None:
+            continue
+        status = ConditionStatus.TRUE if aspect.holds else ConditionStatus.FALSE
         changed = old is None or old.status is not status
         conditions.append(
             Condition(

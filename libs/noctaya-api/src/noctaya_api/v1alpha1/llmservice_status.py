@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from noctaya_api.conditions import Phase
+from noctaya_api.keep import KeepState
 from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel
 from noctaya_api.v1alpha1.scalars import GoDuration, Int32, Int64, Timestamp
 
@@ -112,6 +113,18 @@ class ActivationRecord(KubeModel):
     message: str | None = Field(default=None, description="What stands in the way.")
 
 
+class KeepStatus(KubeModel):
+    """What the annotation `serving.noctaya.io/keep` asks for while it holds."""
+
+    state: KeepState = Field(description="Awake: replicas run without demand. Asleep: none runs despite it.")
+    replicas: Count = Field(
+        description="Replicas that run at least: what the annotation asks for, scaling.max at most."
+    )
+    until: Timestamp | None = Field(
+        default=None, description="When it ends by itself; absent when it does not."
+    )
+
+
 class LLMServiceStatus(KubeModel):
     """What is true of the service now."""
 
@@ -131,12 +144,16 @@ class LLMServiceStatus(KubeModel):
     conditions: list[Condition] = Field(
         default_factory=list,
         exclude_if=lambda value: not value,
-        description="The aspects Ready, Degraded and AutoscalingReady, each with a reason.",
+        description="The aspects Ready, Degraded and AutoscalingReady, each with a reason; Kept while the "
+        "annotation keep is set.",
         json_schema_extra={LIST_TYPE: "map", LIST_MAP_KEYS: ["type"]},
     )
     model: ModelStatus | None = Field(default=None, description="Which weights exactly are meant.")
     prewarm: PrewarmStatus | None = Field(
         default=None, description="Progress of the download of the weights, where there is one."
+    )
+    keep: KeepStatus | None = Field(
+        default=None, description="Whether the service is kept awake or asleep, whatever its demand."
     )
     last_activation: ActivationRecord | None = Field(
         default=None, description="Timeline of the activation that is going on, or of the last one."

@@ -14,7 +14,8 @@ POLLING_SECONDS: Final = 5
 
 
 def render_scaled_object(plan: ServicePlan, *, hold_at_zero: bool) -> Object:
-    """The ScaledObject. `hold_at_zero` keeps the backend at no replicas whatever the demand."""
+    """The ScaledObject. `hold_at_zero` keeps the backend at no replicas whatever the demand, as does a
+    service that is to sleep."""
     scaling = plan.scaling
     address = f"{plan.names.host(plan.names.scaler_service)}:{names.SCALER_GRPC_PORT}"
     trigger: Object = {
@@ -38,7 +39,7 @@ def render_scaled_object(plan: ServicePlan, *, hold_at_zero: bool) -> Object:
         "advanced": {"horizontalPodAutoscalerConfig": {"behavior": behavior}},
         "triggers": [trigger],
     }
-    annotations = {names.ANNOTATION_KEDA_PAUSED_REPLICAS: "0"} if hold_at_zero else None
+    annotations = {names.ANNOTATION_KEDA_PAUSED_REPLICAS: "0"} if hold_at_zero or plan.wish.asleep else None
     return manifest(
         plan.names.scaled_object, labels=backend_selector(plan), annotations=annotations, spec=spec
     )
