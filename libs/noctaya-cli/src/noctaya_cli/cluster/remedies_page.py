@@ -19,7 +19,7 @@ INTRODUCTION = """\
 
 Two commands find most causes, with your kubeconfig and no rights but reading:
 
-```
+```sh
 noctaya explain SERVICE     # where the last cold start spent its time, what is wrong now, what to do
 noctaya doctor              # KEDA, operator, rights, DNS, storage, certificates, every service
 ```
