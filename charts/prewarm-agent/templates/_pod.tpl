@@ -179,19 +179,55 @@ volumes:
     - name: oci-registry-login
       mountPath: /var/run/noctaya/registry-login
 {{ end -}}
-- name: pull-oci-model
-  {{- include "noctaya-prewarm-agent.containerImage" (dict "root" . "name" .Values.image.oras) | nindent 2 }}
+{{- range $name := list "fetch-oci-manifest" "pull-oci-model" }}
+{{- if eq $name "pull-oci-model" }}
+# Beside the pull, which shows nobody how far it is.
+- name: pull-progress
+  {{- include "noctaya-prewarm-agent.containerImage" (dict "root" $ "name" $.Values.image.prewarmAgent) | nindent 2 }}
+  restartPolicy: Always
+  command: [noctaya-prewarm]
   args:
+    - follow-pull
+    - --layout
+    - /staging/model
+    - --manifest
+    - /staging/model/.noctaya-manifest.json
+  env:
+    - name: NOCTAYA_PREWARM_LISTEN_ADDR
+      value: ":8081"
+  ports:
+    - name: pull
+      containerPort: 8081
+      protocol: TCP
+  securityContext:
+    {{- include "noctaya-prewarm-agent.restrictedContainer" $ | nindent 4 }}
+  volumeMounts:
+    - name: oci-staging
+      mountPath: /staging/model
+      readOnly: true
+{{- end }}
+- name: {{ $name }}
+  {{- include "noctaya-prewarm-agent.containerImage" (dict "root" $ "name" $.Values.image.oras) | nindent 2 }}
+  args:
+    {{- if eq $name "pull-oci-model" }}
     - cp
     - --no-tty
     - --to-oci-layout
     - {{ trimPrefix "oci://" $source.uri | quote }}
     - /staging/model:artifact
+    {{- else }}
+    - manifest
+    - fetch
+    - --output
+    - /staging/model/.noctaya-manifest.json
+    - {{ trimPrefix "oci://" $source.uri | quote }}
+    {{- end }}
+    {{- $from := ternary "--from-" "--" (eq $name "pull-oci-model") }}
     {{- if $source.endpoint }}
-    - --from-plain-http
+    - {{ $from }}plain-http
     {{- end }}
     {{- if $source.secretName }}
-    - --from-registry-config
+    - {{ $from }}registry-config
     - /var/run/noctaya/registry-login/config.json
     {{- end }}
   env:
@@ -205,7 +241,7 @@ volumes:
     {{- end }}
   terminationMessagePolicy: FallbackToLogsOnError
   securityContext:
-    {{- include "noctaya-prewarm-agent.restrictedContainer" . | nindent 4 }}
+    {{- include "noctaya-prewarm-agent.restrictedContainer" $ | nindent 4 }}
   volumeMounts:
     - name: oci-staging
       mountPath: /staging/model
@@ -217,6 +253,7 @@ volumes:
       mountPath: /var/run/noctaya/registry-ca
       readOnly: true
     {{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Labels of the Pod. Takes the context. */}}

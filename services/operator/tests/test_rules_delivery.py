@@ -69,6 +69,24 @@ async def test_m6_what_the_agent_answers_shows_within_seconds() -> None:
         assert cluster.status()["prewarm"]["bytesDone"] == 8053063680
 
 
+async def test_m6_an_artifact_that_is_pulled_shows_too() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service(uri=f"oci://registry.example.com/models/tiny@sha256:{DIGEST}")
+        beside = {"name": "pull-progress", "state": {"running": {}}}
+        waiting = {"phase": "Pending", "podIP": "10.0.0.7"}
+        pull = {"name": "pull-oci-model", "state": {"waiting": {"reason": "PodInitializing"}}}
+        cluster.progress["http://10.0.0.7:8081/progress"] = progress(1610612736)
+        await cluster.prewarm_pod({**waiting, "initContainerStatuses": [beside, pull]})
+        assert cluster.status()["prewarm"]["state"] == "Pending", "what is beside it pulls nothing"
+        pull["state"] = {"running": {}}
+        await cluster.prewarm_pod({**waiting, "initContainerStatuses": [beside, pull]})
+        told = cluster.status()["prewarm"]
+        assert (told["state"], told["bytesDone"], told["bytesTotal"]) == ("Running", 1610612736, 16106127360)
+        cluster.progress[URL] = progress(16106127360)
+        await cluster.prewarm_pod({**RUNNING, "initContainerStatuses": [beside]})
+        assert cluster.status()["prewarm"]["bytesDone"] == 16106127360
+
+
 async def test_m6_an_agent_that_can_not_be_reached_is_asked_less_and_less_and_no_pass_waits_for_it() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(**PREWARMED)

@@ -45,6 +45,7 @@ ANNOTATION_KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 # Ports
 GATEWAY_PORT: Final = 8080
 PREWARM_PORT: Final = 8080
+PULL_PROGRESS_PORT: Final = 8081
 SCALER_GRPC_PORT: Final = 9090
 AGGREGATOR_PORT: Final = 9091
 SERVICE_PORT: Final = 80
@@ -57,6 +58,7 @@ PATH_READYZ: Final = "/readyz"
 PATH_METRICS: Final = "/metrics"
 PATH_QUEUE: Final = "/noctaya/queue"
 PATH_OPENAPI: Final = "/noctaya/openapi.json"
+PATH_ACTIVATIONS: Final = "/noctaya/activations"
 PATH_DEMAND: Final = "/v1/demand"
 PATH_BACKEND_HEALTH: Final = "/health"
 PATH_PROGRESS: Final = "/progress"
@@ -64,6 +66,7 @@ PATH_PROGRESS: Final = "/progress"
 # Headers
 HEADER_COLD_START: Final = "x-noctaya-cold-start"
 HEADER_WAIT_SECONDS: Final = "x-noctaya-wait-seconds"
+HEADER_ACTIVATION_ID: Final = "x-noctaya-activation-id"
 HEADER_HEARTBEATS: Final = "x-noctaya-heartbeats"
 HEADER_REQUEST_ID: Final = "x-request-id"
 
@@ -73,6 +76,8 @@ CONTAINER_GATEWAY: Final = "gateway"
 CONTAINER_SCALER: Final = "scaler"
 CONTAINER_PREWARM: Final = "prewarm"
 CONTAINER_WAIT_FOR_PREWARM: Final = "wait-for-prewarm"
+CONTAINER_FETCH_OCI_MANIFEST: Final = "fetch-oci-manifest"
+CONTAINER_PULL_PROGRESS: Final = "pull-progress"
 CONTAINER_PULL_OCI_MODEL: Final = "pull-oci-model"
 CONTAINER_REGISTRY_AUTH: Final = "registry-auth"
 CACHE_MOUNT: Final = "/cache"
@@ -169,6 +174,7 @@ ENV_PREWARM_ENDPOINT: Final = "NOCTAYA_PREWARM_ENDPOINT"
 ENV_PREWARM_REGION: Final = "NOCTAYA_PREWARM_REGION"
 ENV_PREWARM_DEADLINE: Final = "NOCTAYA_PREWARM_DEADLINE"
 ENV_PREWARM_CA_FILE: Final = "NOCTAYA_PREWARM_CA_FILE"
+ENV_PREWARM_LISTEN_ADDR: Final = "NOCTAYA_PREWARM_LISTEN_ADDR"
 
 # A Service name is a DNS label of at most 63 characters; the longest suffix is `-backend` or `-gateway`.
 MAX_SERVICE_NAME_LENGTH: Final = 63

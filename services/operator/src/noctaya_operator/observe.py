@@ -17,7 +17,7 @@ from noctaya_operator.live_objects import LiveObjects
 from noctaya_operator.object_names import ObjectNames
 from noctaya_operator.plan import ServicePlan
 from noctaya_operator.prewarm_gate import holds_back
-from noctaya_operator.prewarm_progress import prewarm_status
+from noctaya_operator.prewarm_progress import init_container_runs, prewarm_status
 from noctaya_operator.prewarm_report import Report
 from noctaya_operator.prewarm_state import JobState, job_state
 
@@ -176,15 +176,19 @@ class Observer:
         """The prewarm Job as it is."""
         return self._live.cached(named.prewarm_job)
 
-    def prewarm_address(self, plan: ServicePlan) -> str | None:
-        """Where the agent of a download that runs can be asked how far it is."""
+    def prewarm_address(self, plan: ServicePlan) -> tuple[str, int] | None:
+        """Address and port where the agent of a download that runs can be asked how far it is."""
         job = self.prewarm_job(plan.names) if plan.prewarm is not None else None
         if job is None or deleting(job) or job_state(job) is not JobState.RUNNING:
             return None
         for pod in self.prewarm_pods(plan.names, job):
             status = pod.get("status") or {}
-            if status.get("phase") == "Running" and status.get("podIP"):
-                return str(status["podIP"])
+            if not status.get("podIP"):
+                continue
+            if status.get("phase") == "Running":
+                return str(status["podIP"]), names.PREWARM_PORT
+            if active(pod) and init_container_runs(pod, names.CONTAINER_PULL_PROGRESS):
+                return str(status["podIP"]), names.PULL_PROGRESS_PORT
         return None
 
     def growing_classes(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from noctaya_api.v1alpha1.llmservice_status import PrewarmState, PrewarmStatus
 
 from noctaya_operator.diagnose import Finding, active, diagnose_pod
 from noctaya_operator.kube.objects import Object
-from noctaya_operator.prewarm_report import Report, last_report
+from noctaya_operator.prewarm_report import BEFORE, Report, last_report
 from noctaya_operator.prewarm_state import JobState, failure_message, failure_time, job_state
 
 _QUIET: Final = frozenset({ObservationReason.STARTING, ObservationReason.MODEL_LOADING})
@@ -88,9 +88,16 @@ def _state(state: JobState, pods: Sequence[Object], findings: Sequence[Finding])
 
 def _pulls(pod: Object) -> bool:
     """Whether an artifact is on its way from its registry, which is before the agent's own container."""
+    return any(init_container_runs(pod, name) for name in BEFORE)
+
+
+def init_container_runs(pod: Mapping[str, Any], name: str) -> bool:
+    """Whether an init container of a Pod runs at the moment."""
     entries = (pod.get("status") or {}).get("initContainerStatuses")
     return any(
-        isinstance(entry, Mapping) and (entry.get("state") or {}).get("running") is not None
+        isinstance(entry, Mapping)
+        and entry.get("name") == name
+        and (entry.get("state") or {}).get("running") is not None
         for entry in (entries if isinstance(entries, list) else ())
     )
 

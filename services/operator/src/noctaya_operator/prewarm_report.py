@@ -33,7 +33,12 @@ _TEXTS: Final = {
     "revision": "revision",
     "digest": "digest",
 }
-_BEFORE: Final = (names.CONTAINER_REGISTRY_AUTH, names.CONTAINER_PULL_OCI_MODEL)
+BEFORE: Final = (
+    names.CONTAINER_REGISTRY_AUTH,
+    names.CONTAINER_FETCH_OCI_MANIFEST,
+    names.CONTAINER_PULL_OCI_MODEL,
+)
+"""Containers that end before the agent's own begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +99,7 @@ def _of_container(name: object, ended: Mapping[str, Any]) -> Report | None:
     code, said = ended.get("exitCode"), ended.get("message")
     if name == names.CONTAINER_PREWARM:
         return parse_report(said)
-    if name not in _BEFORE or not isinstance(code, int) or code == 0:
+    if name not in BEFORE or not isinstance(code, int) or code == 0:
         return None
     # The registry client says in the last lines of its log what went wrong.
     told = parse_report(said)

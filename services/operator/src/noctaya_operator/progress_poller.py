@@ -64,9 +64,9 @@ class ProgressPoller:
         """Call `news(service)` whenever an agent said something new."""
         self._news = news
 
-    def follow(self, service: Key, address: str) -> Report | None:
+    def follow(self, service: Key, address: str, *, port: int = names.PREWARM_PORT) -> Report | None:
         """Ask the agent at `address` from now on; returns what it said last, None before it said anything."""
-        url = progress_url(address)
+        url = progress_url(address, port=port)
         target = self._targets.get(service)
         if target is None or target.url != url:
             self.forget(service)
@@ -104,10 +104,10 @@ class ProgressPoller:
             await asyncio.sleep(wait)
 
 
-def progress_url(address: str) -> str:
+def progress_url(address: str, *, port: int = names.PREWARM_PORT) -> str:
     """Where the agent at an address of IPv4 or IPv6 answers."""
     host = f"[{address}]" if ":" in address else address
-    return f"http://{host}:{names.PREWARM_PORT}{names.PATH_PROGRESS}"
+    return f"http://{host}:{port}{names.PATH_PROGRESS}"
 
 
 async def fetch_progress(url: str) -> bytes:

@@ -18,6 +18,7 @@ from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus
 from pydantic import ValidationError
 
 from noctaya_operator import status
+from noctaya_operator.activation_poller import ActivationPoller, addresses_of
 from noctaya_operator.cache_volume import READ_WRITE_MANY
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.download_retry import retry_in
@@ -75,6 +76,7 @@ class Parts:
     reporter: Reporter
     notices: GatewayNotices
     progress: ProgressPoller
+    activations: ActivationPoller
     pulls: PullTimes
     troubles: JobTroubles
     defaults: Defaults
@@ -237,10 +239,14 @@ class ServiceReconciler:
         job = parts.observer.prewarm_job(plan.names) if plan.prewarm is not None and not replaced else None
         trouble, ask_again = await parts.troubles.of(job, pods=seen.prewarm_pods)
         seen = seen.with_trouble(trouble)
+        told, gateways = parts.activations.told(key), parts.observer.gateway_pods(plan)
         await parts.reporter.report(
-            service, lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, now=parts.now())
+            service,
+            lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, told=told, now=parts.now()),
         )
-        tell_again = await parts.notices.tell(service, plan, seen, parts.observer.gateway_pods(plan))
+        record = status.previous_status(parts.reporter.newest(key) or service).last_activation
+        parts.activations.follow(key, record, addresses_of(gateways))
+        tell_again = await parts.notices.tell(service, plan, seen, gateways)
         recheck = SECRET_RECHECK if plan.aggregated else None
         over = plan.wish.wait(parts.now())
         retry = retry_in(plan, job, now=parts.now())
@@ -253,7 +259,8 @@ class ServiceReconciler:
         if address is None:
             self._parts.progress.forget(key)
             return None
-        return self._parts.progress.follow(key, address)
+        host, port = address
+        return self._parts.progress.follow(key, host, port=port)
 
     async def _without_keda(self, service: Object, plan: ServicePlan) -> Result:
         parts = self._parts
@@ -293,6 +300,7 @@ class ServiceReconciler:
         self._failed.pop(key, None)
         self._swept.pop(key, None)
         self._parts.progress.forget(key)
+        self._parts.activations.forget(key)
         self._parts.reporter.forget(key)
         return DONE
 

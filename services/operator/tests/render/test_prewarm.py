@@ -61,7 +61,17 @@ PRIVATE: dict[str, object] = {"uri": OCI, "model": {"source": {"secretRef": {"na
 
 def test_h6_an_oci_model_is_pulled_with_credentials_that_are_no_argument() -> None:
     pod = job_pod(**PRIVATE, cache={"size": "20Gi"})
-    login, pull = pod["initContainers"]
+    login, manifest, progress, pull = pod["initContainers"]
+    assert manifest["image"] == "example.com/oras:1"
+    assert manifest["args"] == [
+        "manifest",
+        "fetch",
+        "--output",
+        "/staging/model/.noctaya-manifest.json",
+        OCI.removeprefix("oci://"),
+        "--registry-config",
+        "/var/run/noctaya/registry-login/config.json",
+    ]
     assert login["image"] == "example.com/prewarm:1"
     assert login["args"] == [
         "registry-auth",
@@ -95,6 +105,28 @@ def test_h6_an_oci_model_is_pulled_with_credentials_that_are_no_argument() -> No
     )
 
 
+def test_m6_a_pull_is_followed_by_a_sidecar_that_only_reads() -> None:
+    pod = job_pod(**PRIVATE)
+    (progress,) = [each for each in pod["initContainers"] if each["name"] == "pull-progress"]
+    assert progress["restartPolicy"] == "Always"
+    assert progress["image"] == "example.com/prewarm:1"
+    assert progress["args"] == [
+        "follow-pull",
+        "--layout",
+        "/staging/model",
+        "--manifest",
+        "/staging/model/.noctaya-manifest.json",
+    ]
+    assert progress["volumeMounts"] == [
+        {"name": "oci-staging", "mountPath": "/staging/model", "readOnly": True}
+    ]
+    (port,) = progress["ports"]
+    assert progress["env"] == [
+        {"name": "NOCTAYA_PREWARM_LISTEN_ADDR", "value": f":{port['containerPort']}"}
+    ], "beside the agent's own port, which it must not take"
+    assert port["containerPort"] != pod["containers"][0]["ports"][0]["containerPort"]
+
+
 def test_m3_only_the_login_sees_the_pull_secret() -> None:
     pod = job_pod(**PRIVATE)
     users = {
@@ -111,28 +143,30 @@ def test_m3_a_registrys_own_authority_comes_with_its_secret_if_it_is_there() -> 
     authority = next(each["secret"] for each in pod["volumes"] if each["name"] == "oci-registry-ca")
     assert authority["optional"] is True
     assert authority["items"] == [{"key": "ca.crt", "path": "ca.crt"}]
-    pull = pod["initContainers"][1]
-    entry = pull["env"][-1]
-    (mount,) = [each for each in pull["volumeMounts"] if each["name"] == "oci-registry-ca"]
-    assert entry == {"name": "SSL_CERT_FILE", "value": f"{mount['mountPath']}/ca.crt"}
+    for client in (pod["initContainers"][1], pod["initContainers"][3]):
+        entry = client["env"][-1]
+        (mount,) = [each for each in client["volumeMounts"] if each["name"] == "oci-registry-ca"]
+        assert entry == {"name": "SSL_CERT_FILE", "value": f"{mount['mountPath']}/ca.crt"}
 
 
 def test_h6_a_public_oci_model_needs_no_credentials() -> None:
-    (pull,) = job_pod(uri=OCI)["initContainers"]
-    assert "--from-registry-config" not in pull["args"]
-    assert "--from-plain-http" not in pull["args"]
+    manifest, _, pull = job_pod(uri=OCI)["initContainers"]
+    assert not [arg for arg in (*manifest["args"], *pull["args"]) if "registry-config" in arg]
+    assert not [arg for arg in (*manifest["args"], *pull["args"]) if "plain-http" in arg]
     assert not [volume for volume in job_pod(uri=OCI)["volumes"] if "secret" in volume]
 
 
 def test_a_registry_without_tls_is_asked_for_by_its_endpoint() -> None:
     endpoint = {"source": {"endpoint": "http://registry.example.com:5000"}}
-    (pull,) = job_pod(uri=OCI, model=endpoint)["initContainers"]
+    manifest, _, pull = job_pod(uri=OCI, model=endpoint)["initContainers"]
+    assert "--plain-http" in manifest["args"]
     assert "--from-plain-http" in pull["args"]
 
 
 def test_a_failed_pull_leaves_its_last_words() -> None:
-    (pull,) = job_pod(uri=OCI)["initContainers"]
-    assert pull["terminationMessagePolicy"] == "FallbackToLogsOnError"
+    manifest, _, pull = job_pod(uri=OCI)["initContainers"]
+    for client in (manifest, pull):
+        assert client["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
 def test_h6_the_engine_mounts_an_oci_cache_read_only() -> None:

@@ -71,6 +71,11 @@ def _parser() -> argparse.ArgumentParser:
     login.add_argument("--output", required=True, type=_absolute, help="configuration file to write")
     login.set_defaults(command=_registry_auth, serve=False)
 
+    follow = commands.add_parser("follow-pull", help="serve how far the pull container is, until stopped")
+    follow.add_argument("--layout", required=True, type=_absolute, help="OCI layout directory it writes")
+    follow.add_argument("--manifest", required=True, type=_absolute, help="file with the manifest")
+    follow.set_defaults(command=_follow_pull, serve=True)
+
     verify = commands.add_parser("verify", help="check a model against its marker")
     verify.add_argument("--marker", required=True, type=_absolute)
     verify.add_argument("--deep", action="store_true", help="read and hash every file")
@@ -130,6 +135,12 @@ def _registry_auth(run: Run, arguments: argparse.Namespace) -> None:
     from noctaya_prewarm.registry_auth import login  # noqa: PLC0415
 
     login(config=arguments.config, source=arguments.source, output=arguments.output)
+
+
+def _follow_pull(run: Run, arguments: argparse.Namespace) -> None:
+    from noctaya_prewarm.pull_progress import follow_pull  # noqa: PLC0415
+
+    follow_pull(run, layout=arguments.layout, manifest=arguments.manifest)
 
 
 def _verify(run: Run, arguments: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ class State(StrEnum):
     WAITING = "Waiting"
     LISTING = "Listing"
     DOWNLOADING = "Downloading"
+    PULLING = "Pulling"
     STAGING = "Staging"
     VERIFYING = "Verifying"
     PROMOTING = "Promoting"

@@ -3,6 +3,9 @@
 The ORAS client copies it as an OCI image layout, which the agent then verifies blob by blob. Its login is
 made by the agent from the pull Secret, which alone sees the Secret: all plain forms are understood, a
 credential helper is refused by name, and the client gets nothing but the one entry it needs.
+
+The client shows nobody how far it is. So the manifest, which says how large everything is, comes first, and
+beside the pull a sidecar of the agent counts what has arrived.
 """
 
 from __future__ import annotations
@@ -23,13 +26,16 @@ REGISTRY_CA: Final = "oci-registry-ca"
 REGISTRY_LOGIN: Final = "oci-registry-login"
 LAYOUT: Final = f"{names.STAGING_MOUNT}:artifact"
 """The layout and the name of the artifact in it."""
+MANIFEST: Final = f"{names.STAGING_MOUNT}/.noctaya-manifest.json"
+"""Beside what belongs to the layout."""
 CONFIG: Final = "config.json"
 CA_DIR: Final = "/var/run/noctaya/registry-ca"
 
 
 def containers_before(plan: ServicePlan) -> list[Object]:
     """The init containers of the Job, in order."""
-    return [*([_login(plan)] if _secret(plan) else []), _pull(plan)]
+    login = [_login(plan)] if _secret(plan) else []
+    return [*login, _fetch_manifest(plan), _follow(plan), _pull(plan)]
 
 
 def staging_mount(*, read_only: bool) -> Object:
@@ -72,26 +78,56 @@ def _login(plan: ServicePlan) -> Object:
     }
 
 
-def _pull(plan: ServicePlan) -> Object:
-    args = ["cp", "--no-tty", "--to-oci-layout", plan.source.reference, LAYOUT]
-    container: Object = {
-        "name": names.CONTAINER_PULL_OCI_MODEL,
-        "image": plan.images.oras,
-        # The client does not start without a home, though it keeps nothing there.
-        "env": [{"name": "HOME", "value": "/"}],
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "securityContext": security.restricted_container(),
-    }
-    mounts = [staging_mount(read_only=False)]
-    if plan.source.endpoint:
-        args.append("--from-plain-http")
+def _fetch_manifest(plan: ServicePlan) -> Object:
+    how = ["--plain-http"] if plan.source.endpoint else []
     if _secret(plan):
-        args += ["--from-registry-config", f"{names.REGISTRY_LOGIN_DIR}/{CONFIG}"]
+        how += ["--registry-config", f"{names.REGISTRY_LOGIN_DIR}/{CONFIG}"]
+    args = ["manifest", "fetch", "--output", MANIFEST, plan.source.reference, *how]
+    return _client(plan, names.CONTAINER_FETCH_OCI_MANIFEST, args)
+
+
+def _follow(plan: ServicePlan) -> Object:
+    return {
+        "name": names.CONTAINER_PULL_PROGRESS,
+        "image": plan.images.prewarm,
+        # Beside all that comes after it, and stopped when the agent is done.
+        "restartPolicy": "Always",
+        "command": [AGENT],
+        "args": ["follow-pull", "--layout", names.STAGING_MOUNT, "--manifest", MANIFEST],
+        "env": [{"name": names.ENV_PREWARM_LISTEN_ADDR, "value": f":{names.PULL_PROGRESS_PORT}"}],
+        "ports": [{"name": "pull", "containerPort": names.PULL_PROGRESS_PORT, "protocol": "TCP"}],
+        "securityContext": security.restricted_container(),
+        "volumeMounts": [staging_mount(read_only=True)],
+    }
+
+
+def _pull(plan: ServicePlan) -> Object:
+    how = ["--from-plain-http"] if plan.source.endpoint else []
+    if _secret(plan):
+        how += ["--from-registry-config", f"{names.REGISTRY_LOGIN_DIR}/{CONFIG}"]
+    args = ["cp", "--no-tty", "--to-oci-layout", plan.source.reference, LAYOUT, *how]
+    return _client(plan, names.CONTAINER_PULL_OCI_MODEL, args)
+
+
+def _client(plan: ServicePlan, name: str, args: list[str]) -> Object:
+    """A container of the registry's client."""
+    # It does not start without a home, though it keeps nothing there.
+    env: list[Object] = [{"name": "HOME", "value": "/"}]
+    mounts = [staging_mount(read_only=False)]
+    if _secret(plan):
         mounts.append({"name": REGISTRY_LOGIN, "mountPath": names.REGISTRY_LOGIN_DIR, "readOnly": True})
         # Go takes the authorities of this file beside the system's, and does without a file that is missing.
-        container["env"].append({"name": "SSL_CERT_FILE", "value": f"{CA_DIR}/{names.MODEL_CA_KEY}"})
+        env.append({"name": "SSL_CERT_FILE", "value": f"{CA_DIR}/{names.MODEL_CA_KEY}"})
         mounts.append({"name": REGISTRY_CA, "mountPath": CA_DIR, "readOnly": True})
-    return {**container, "args": args, "volumeMounts": mounts}
+    return {
+        "name": name,
+        "image": plan.images.oras,
+        "env": env,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": security.restricted_container(),
+        "args": args,
+        "volumeMounts": mounts,
+    }
 
 
 def _from_secret(volume: str, secret: str, key: str, file: str, *, optional: bool = False) -> Object:
