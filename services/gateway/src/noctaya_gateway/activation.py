@@ -51,7 +51,8 @@ class Activation:
     """One service's activation state; `timeout` and `grace` in seconds, both from the settings.
 
     `excused` says that a backend can't come yet and why is known: an activation that runs out then is no
-    failure that the next one would have to wait for.
+    failure that the next one would have to wait for. `called_off` says that none is wanted now: the same goes
+    for an activation that is doomed then.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Activation:
         grace: float,
         is_ready: Callable[[], bool],
         excused: Callable[[], bool] = lambda: False,
+        called_off: Callable[[], bool] = lambda: False,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.timeout = timeout
@@ -70,6 +72,7 @@ class Activation:
         self._grace = grace
         self._is_ready = is_ready
         self._excused = excused
+        self._called_off = called_off
         self._jitter = jitter
         self._started: float | None = None
         self._deadline = 0.0
@@ -157,7 +160,11 @@ class Activation:
 
     def doom(self, why: str) -> None:
         """The pending activation can't succeed: it fails now; without one nothing happens."""
-        if self._started is not None:
+        if self._started is None:
+            return
+        if self._called_off():
+            self._end(Outcome.FAILED, why)
+        else:
             self._fail(Outcome.FAILED, why)
 
     def retry_after(self) -> int:

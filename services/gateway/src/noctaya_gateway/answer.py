@@ -28,6 +28,7 @@ class Answer:
 
     Attributes:
         status: the status sent, 0 before a head was.
+        sent: body bytes handed to the client.
         promised: the gateway itself began an event stream before the backend answered.
         blocked: the client takes no more bytes for now.
     """
@@ -41,6 +42,7 @@ class Answer:
         "_tail",
         "blocked",
         "promised",
+        "sent",
         "status",
     )
 
@@ -52,6 +54,7 @@ class Answer:
         self._tail = b""
         self._reframing: Reframing | None = None
         self.status = 0
+        self.sent = 0
         self.promised = False
         self.blocked = False
 
@@ -71,7 +74,7 @@ class Answer:
         length = BODILESS if bodiless else len(reply.body)
         self._client.send_head(reply.status, b"", [*lines_of(headers), *extra], length, close=close)
         if not bodiless:
-            self._client.send_body(reply.body)
+            self._send(reply.body)
         self._client.finish()
 
     def fail(self, error: GatewayError, extra: list[bytes]) -> None:
@@ -79,21 +82,20 @@ class Answer:
         if self.status == 0:
             self.reply(render_error(error), extra)
         elif self._stream and not self._head_only:
-            self._client.send_body(closing_error(error, tail=self._tail))
+            self._send(closing_error(error, tail=self._tail))
             self._client.finish(close=True)
         else:
             self._client.abort()
 
-    def heartbeat(self, extra: list[bytes]) -> None:
+    def heartbeat(self, extra: list[bytes], comment: bytes = HEARTBEAT) -> None:
         """Send a heartbeat, promising the stream with the first one; a client that does not read gets
-        none."""
+        none. `comment` is one line that begins with a colon, and nothing after its end."""
         if not self.promised:
             self.promised = self._stream = True
             self.status = 200
             self._client.send_head(200, b"", [*lines_of(STREAM_HEADERS), *extra], UNKNOWN)
         if not self.blocked:
-            self._tail = HEARTBEAT
-            self._client.send_body(HEARTBEAT)
+            self._send(comment)
 
     # By the backend
 
@@ -143,6 +145,7 @@ class Answer:
             return
         if self._stream:
             self._tail = data
+        self.sent += len(data)
         self._client.send_body(data)
 
     def flush(self) -> None:
@@ -152,5 +155,9 @@ class Answer:
     def end(self, trailers: Sequence[Header]) -> None:
         """The backend's response is complete."""
         if self._reframing is not None:
-            self._client.send_body(self._reframing.events())
+            self._send(self._reframing.events())
         self._client.finish(trailers)
+
+    def _send(self, data: bytes) -> None:
+        self.sent += len(data)
+        self._client.send_body(data)

@@ -27,6 +27,7 @@ from noctaya_gateway.discovery import Discovery
 from noctaya_gateway.errors import ActivationTimeout, GatewayError
 from noctaya_gateway.failure_file import FailureFile
 from noctaya_gateway.gate import Gate
+from noctaya_gateway.limits import Limiter
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models
 from noctaya_gateway.pacing import Pacer
@@ -70,6 +71,7 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
         grace=settings.ready_grace,
         is_ready=lambda: balancer.ready,
         excused=lambda: prewarming.notice() is not None,
+        called_off=lambda: prewarming.sleeps,
     )
 
     def timed_out(waited: float) -> GatewayError:
@@ -89,9 +91,15 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
         timeout_error=timed_out,
     )
     keys = settings.client_api_key_file
+    limits = Limiter(loop.time)
     gate = Gate(
         timers=loop,
-        auth=Authenticator(None if keys is None else TokenFile(keys, clock=loop.time)),
+        auth=Authenticator(
+            None if keys is None else TokenFile(keys, clock=loop.time),
+            default=settings.key_limits,
+            on_names=limits.keep,
+        ),
+        limits=limits,
         admission=admission,
         activation=activation,
         balancer=balancer,
@@ -102,6 +110,7 @@ def build_control(settings: GatewaySettings, *, tracing: Tracing | None = None) 
         cors=Cors(settings.cors_origins),
         reject_cold=settings.coldstart_mode == "reject",
         heartbeats=settings.heartbeats,
+        progress=settings.progress,
         prewarming=prewarming,
         tracing=tracing,
     )
@@ -226,4 +235,11 @@ def _export(gate: Gate, delivery: Delivery, scaler: ScalerServer | None) -> None
         "moment",
         gate.timeline.moments,
     )
+    metrics.families(gate.limits.collect)
+    if gate.auth.enabled:
+        metrics.gauge(
+            "key_file_malformed",
+            "1 while the key file holds something that can't be understood and the keys before stay good.",
+            lambda: gate.auth.malformed,
+        )
     metrics.counter("activation_events", "Times effective demand rose from 0.", lambda: demand.activations)

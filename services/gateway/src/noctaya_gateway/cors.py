@@ -23,7 +23,10 @@ RESPONSE_HEADERS = frozenset(
 )
 """Lower-case names the gateway answers for while CORS is on; the backend's are dropped then."""
 
-EXPOSED = b"x-request-id, x-noctaya-cold-start, x-noctaya-wait-seconds, retry-after"
+EXPOSED = (
+    b"x-request-id, x-noctaya-cold-start, x-noctaya-wait-seconds, x-noctaya-activation-id, retry-after, "
+    b"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests"
+)
 METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 MAX_AGE = b"600"
 """Seconds a browser may remember a preflight."""

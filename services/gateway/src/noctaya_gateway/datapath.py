@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from noctaya_gateway.access_log import AccessLog
 from noctaya_gateway.body import BufferBudget
 from noctaya_gateway.client import Client
 from noctaya_gateway.exchange import Exchange
@@ -32,6 +33,7 @@ class DataPath:
         budget: request bytes that may be held in total.
         max_body: largest request body in bytes.
         body_timeout: seconds for the first MiB of a body and for each further one.
+        access: the access log; None for none.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class DataPath:
         budget: BufferBudget,
         max_body: int,
         body_timeout: float,
+        access: AccessLog | None = None,
     ) -> None:
         self.gate = gate
         self.pool = pool
         self.budget = budget
         self.max_body = max_body
         self.body_timeout = body_timeout
+        self.access = access
         self.loop = asyncio.get_running_loop()
         self.notable = NOTABLE | gate.auth.credential_headers
         gate.balancer.subscribe(removed=pool.drop)

@@ -117,6 +117,35 @@ class QueueFull(GatewayError):
         )
 
 
+class RateLimitExceeded(GatewayError):
+    """The key made as many requests as it may for now (429); nothing was taken or woken."""
+
+    status, code, type, reason = 429, "rate_limit_exceeded", RATE_LIMIT, "rate_limit_exceeded"
+
+    def __init__(self, key: str, limit: int, *, retry_seconds: int, headers: Headers = ()) -> None:
+        super().__init__(
+            f"The key {key} may make {limit} requests a minute; try again in {retry_seconds} s.",
+            headers=(*retry_after(retry_seconds), *headers),
+        )
+
+
+class ConcurrencyLimitExceeded(GatewayError):
+    """The key has as many requests under way as it may (429); nothing was taken or woken."""
+
+    status, code, type, reason = (
+        429,
+        "concurrency_limit_exceeded",
+        RATE_LIMIT,
+        "concurrency_limit_exceeded",
+    )
+
+    def __init__(self, key: str, limit: int, *, retry_seconds: int) -> None:
+        super().__init__(
+            f"The key {key} may have {limit} requests under way at a time.",
+            headers=retry_after(retry_seconds),
+        )
+
+
 class ColdStart(GatewayError):
     """No backend is ready and this request may not, or does not want to, wait for one (503)."""
 
@@ -133,6 +162,15 @@ class Prewarming(GatewayError):
     (503)."""
 
     status, code, reason = 503, "prewarming", "prewarming"
+
+    def __init__(self, message: str, *, retry_seconds: int) -> None:
+        super().__init__(message, headers=retry_after(retry_seconds))
+
+
+class Asleep(GatewayError):
+    """Somebody has put the service to sleep, and no demand wakes it before that is over (503)."""
+
+    status, code, reason = 503, "asleep", "asleep"
 
     def __init__(self, message: str, *, retry_seconds: int) -> None:
         super().__init__(message, headers=retry_after(retry_seconds))

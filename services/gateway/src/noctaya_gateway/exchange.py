@@ -16,12 +16,9 @@ what the backend does, the waiting line when it is this request's turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from noctaya_gateway.answer import Answer
 from noctaya_gateway.balancer import Address
-from noctaya_gateway.body import MEBIBYTE, RequestBody
-from noctaya_gateway.client import BODILESS, UNKNOWN, Client
+from noctaya_gateway.body import MEBIBYTE
 from noctaya_gateway.cors import RESPONSE_HEADERS as CORS_OWNED
 from noctaya_gateway.errors import (
     BackendUnavailable,
@@ -30,62 +27,26 @@ from noctaya_gateway.errors import (
     GatewayError,
     RequestTooLarge,
 )
-from noctaya_gateway.forward import MalformedResponseError, lines_of, render_request_head
-from noctaya_gateway.request import Request
+from noctaya_gateway.forward import MalformedResponseError, body_length, render_request_head
+from noctaya_gateway.holdings import BODY, CONNECTING, DONE, FORWARDING, HELD, Holdings
+from noctaya_gateway.responses import HEARTBEAT
 from noctaya_gateway.sse import asks_for_stream
 from noctaya_gateway.uplink import Uplink
 from noctaya_gateway.upstream.connection import UpstreamConnection
 from noctaya_gateway.wire import chunk
-
-if TYPE_CHECKING:
-    from noctaya_gateway.admission import Slot
-    from noctaya_gateway.datapath import DataPath
-    from noctaya_gateway.responses import Reply
-    from noctaya_gateway.tracing import RequestTrace
-    from noctaya_gateway.waiting import Ticket
 
 Header = tuple[bytes, bytes]
 
 STREAM_THRESHOLD = MEBIBYTE
 """Body bytes after which a request to a ready backend is forwarded while the rest is still coming."""
 
-BODY, HELD, CONNECTING, FORWARDING, DONE = range(5)
 _PHASES = ("body", "held", "upstream", "upstream", "response")
 
 
-class Exchange:
+class Exchange(Holdings):
     """See the module. Receiver of upstream events, waiter in the line, traveller on an uplink."""
 
-    __slots__ = (
-        "_address",
-        "_answer",
-        "_client",
-        "_connection",
-        "_path",
-        "_phase",
-        "_slot",
-        "_ticket",
-        "_trace",
-        "_uplink",
-        "body",
-        "request",
-        "waited",
-    )
-
-    def __init__(self, path: DataPath, client: Client, request: Request) -> None:
-        self.request = request
-        self.body = RequestBody(path.max_body, path.budget)
-        self.waited = -1.0
-        self._path = path
-        self._client = client
-        self._phase = BODY
-        self._answer = Answer(client, request.method == b"HEAD")
-        self._slot: Slot | None = None
-        self._ticket: Ticket | None = None
-        self._address: Address | None = None
-        self._uplink: Uplink | None = None
-        self._connection: UpstreamConnection | None = None
-        self._trace: RequestTrace | None = None
+    __slots__ = ()
 
     # The client's side
 
@@ -93,6 +54,8 @@ class Exchange:
         """The head is complete: decide whether the body is wanted at all."""
         request = self.request
         gate = self._path.gate
+        if self._path.access is not None:
+            self._record = self._path.access.open()
         if gate.tracing is not None:
             self._trace = gate.tracing.begin(request.method, request.target, request.headers)
             self._trace.phase("admission")
@@ -102,7 +65,12 @@ class Exchange:
             if gate.cors_enabled and (preflight := gate.preflight(request)) is not None:
                 self._reply(preflight, cors=False)
                 return
-            gate.auth.check(request.credentials)
+            key = gate.auth.check(request.credentials)
+            if key is not None:
+                if self._record is not None:
+                    self._record.key = key.name
+                if not request.safe or request.upgrade:
+                    self._permit = gate.limits.enter(key)
             if request.content_length > self._path.max_body:
                 raise RequestTooLarge(self._path.max_body)
         except GatewayError as error:
@@ -145,6 +113,7 @@ class Exchange:
         if self._answer.status:
             self._path.gate.metrics.response(self._answer.status)
         self._end(None)
+        self._note("client_left", self._answer.status, code=phase)
 
     def client_blocked(self) -> None:
         """The client reads slowly: stop reading from the backend."""
@@ -190,11 +159,12 @@ class Exchange:
         if request.safe:
             self._reply(gate.answer_cold(request))
             return
-        gate.begin_activation()
+        gate.begin_activation(self._trace)
+        self._activation_id = gate.timeline.activation_id
         if gate.reject_cold:
             raise gate.cold_error()
         if self._trace is not None:
-            self._trace.phase("activation")
+            self._trace.wait(gate.timeline.current)
         self._phase = HELD
         beating = self._answer.promised or (
             gate.heartbeats and request.heartbeats and asks_for_stream(self.body)
@@ -203,12 +173,16 @@ class Exchange:
 
     def heartbeat(self) -> None:
         """Called by the line while this request is held."""
-        self._answer.heartbeat(self._extra())
+        gate, wanted = self._path.gate, self.request.progress
+        told = gate.progress if wanted is None else wanted
+        comment = gate.progress_comment(self._waited()) if told else HEARTBEAT
+        self._answer.heartbeat(self._extra(), comment)
 
     def released(self, address: Address) -> None:
         """Called by the line: it is this request's turn."""
         if self._uplink is None:  # else it is back in line after a failed connect, and counted already
-            self._path.gate.metrics.waited(self.waited)
+            trace = self._trace.trace_id if self._trace is not None else ""
+            self._path.gate.metrics.waited(self.waited, activation_id=self._activation_id, trace_id=trace)
         self.forward(address)
 
     # The backend's side: sending
@@ -219,6 +193,8 @@ class Exchange:
             self._trace.phase("upstream")
         path = self._path
         self._address = address
+        if self._record is not None:
+            self._record.forwarded(address)
         path.gate.balancer.opened(address)
         # A body that can't be sent twice does not go out on a connection that may be dead already.
         connection = path.pool.checkout(address) if self.body.whole else None
@@ -228,13 +204,6 @@ class Exchange:
             self._phase = CONNECTING
             self._uplink = self._uplink or Uplink(path, self)
             self._uplink.dial(address)
-
-    def leave(self) -> Address | None:
-        """The request is no load to its address any more; returns the address."""
-        address, self._address = self._address, None
-        if address is not None:
-            self._path.gate.balancer.closed(address)
-        return address
 
     def unreachable(self, error: Exception, *, final: bool) -> None:
         """Called by the uplink: stand in line again, or give up."""
@@ -256,14 +225,9 @@ class Exchange:
         connection.attach(self, head_only=request.method == b"HEAD")
         if self._answer.blocked:
             connection.pause_reading()
-        length = request.content_length
-        if request.chunked:
-            length = body.received if body.whole else UNKNOWN
-        elif length < 0:
-            length = BODILESS
         head = render_request_head(
             request,
-            length=length,
+            length=body_length(request, body),
             traceparent=self._trace.traceparent if self._trace is not None else b"",
             identity_coding=self._answer.promised,
         )
@@ -305,8 +269,10 @@ class Exchange:
         """The response begins: from here on nothing can be sent again."""
         gate = self._path.gate
         self.body.release()
+        if self._record is not None:
+            self._record.answered()
         if self._ticket is not None:
-            gate.timeline.first_byte()
+            gate.timeline.first_byte(self._activation_id)
         owned = CORS_OWNED if gate.cors_enabled else ()
         try:
             self._answer.begin(status, reason, headers, self._extra(), owned)
@@ -330,6 +296,7 @@ class Exchange:
         self._path.gate.metrics.response(outcome)
         self._end(outcome)
         answer.end(trailers if self.request.trailers else ())
+        self._note("answered", outcome)
 
     def upstream_switched(self, reason: bytes, headers: list[Header]) -> None:
         """101, which only a tunnel asks for."""
@@ -348,53 +315,8 @@ class Exchange:
             self._uplink = self._uplink or Uplink(self._path, self)
             if self._uplink.replay(address):
                 self._phase = CONNECTING
+                if self._record is not None:
+                    self._record.forwarded(address)
                 return
         self._path.gate.metrics.upstream_cut()
         self.failed(self._answer.lost(reason))
-
-    # Ends
-
-    def _extra(self, *, cors: bool = True) -> list[bytes]:
-        extra = [b"x-request-id: " + self.request.request_id]
-        ticket = self._ticket
-        if ticket is not None:
-            waited = self._path.loop.time() - ticket.arrived if ticket.held else self.waited
-            extra += (b"x-noctaya-cold-start: true", b"x-noctaya-wait-seconds: %.3f" % waited)
-        gate = self._path.gate
-        if cors and gate.cors_enabled:
-            extra += lines_of(gate.cors_headers(self.request))
-        return extra
-
-    def _reply(self, reply: Reply, *, cors: bool = True) -> None:
-        self._path.gate.metrics.response(reply.status)
-        self._end(reply.status)
-        self._answer.reply(reply, self._extra(cors=cors))
-
-    def failed(self, error: GatewayError) -> None:
-        """End with an error; also called by the line (the wait was in vain) and by the engine (bad input)."""
-        if self._phase == DONE:
-            return
-        metrics, answer = self._path.gate.metrics, self._answer
-        if error.reason is not None:
-            metrics.rejection(error.reason)
-        # A refusal on a promised stream is a 200 on the wire and is counted as one (contracts 3.3).
-        promised = answer.promised and error.reason is not None
-        metrics.response(answer.status if promised else error.status)
-        self._end(error.status)
-        answer.fail(error, self._extra())
-
-    def _end(self, status: int | None) -> None:
-        self._phase = DONE
-        self.body.close()
-        if self._ticket is not None:
-            self._ticket.cancel()
-        if self._connection is not None:
-            self._connection.close()
-        if self._uplink is not None:
-            self._uplink.cancel()
-        if self._address is not None:
-            self.leave()
-        if self._slot is not None:
-            self._slot.release()
-        if self._trace is not None:
-            self._trace.end(status)

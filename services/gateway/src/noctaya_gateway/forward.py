@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from noctaya_gateway.body import RequestBody
 from noctaya_gateway.client import BODILESS, UNKNOWN
 from noctaya_gateway.request import HOP_BY_HOP, Request
 
@@ -37,6 +38,13 @@ def lines_of(headers: Iterable[Header]) -> list[bytes]:
 def without(lines: Iterable[bytes], names: Collection[bytes]) -> list[bytes]:
     """Lines but for those of the headers named, in lower case."""
     return [line for line in lines if line.partition(b":")[0].lower() not in names]
+
+
+def body_length(request: Request, body: RequestBody) -> int:
+    """Body bytes to announce to the backend: a number, UNKNOWN for chunks, or BODILESS."""
+    if request.chunked:
+        return body.received if body.whole else UNKNOWN
+    return request.content_length if request.content_length >= 0 else BODILESS
 
 
 def render_request_head(

@@ -19,11 +19,13 @@ from noctaya_gateway.balancer import Balancer
 from noctaya_gateway.cors import Cors
 from noctaya_gateway.demand import DemandMeter
 from noctaya_gateway.errors import ActivationFailed, ColdStart, Draining, GatewayError
+from noctaya_gateway.limits import Limiter
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State, answer_cold
 from noctaya_gateway.prewarming import PrewarmingFile
+from noctaya_gateway.progress import Phase, phase_of, render_progress
 from noctaya_gateway.responses import Header, Reply
-from noctaya_gateway.timeline import ActivationTimeline
+from noctaya_gateway.timeline import ActivationTimeline, Origin
 from noctaya_gateway.timers import Timers
 from noctaya_gateway.tracing import Tracing
 from noctaya_gateway.waiting import WaitingLine
@@ -64,6 +66,8 @@ class Gate:
         cors: Cors,
         reject_cold: bool,
         heartbeats: bool,
+        limits: Limiter | None = None,
+        progress: bool = False,
         prewarming: PrewarmingFile | None = None,
         tracing: Tracing | None = None,
     ) -> None:
@@ -81,6 +85,9 @@ class Gate:
         """NOCTAYA_COLDSTART_MODE=reject: cold requests begin an activation and are refused at once."""
         self.heartbeats = heartbeats
         """NOCTAYA_HEARTBEATS: False holds streams silently."""
+        self.limits = limits or Limiter(timers.time)
+        self.progress = progress
+        """NOCTAYA_PROGRESS: heartbeats say how far the cold start has come; a request may say otherwise."""
         self.prewarming = prewarming or PrewarmingFile(None, timers=timers)
         self.tracing = tracing
         """None when no collector is configured."""
@@ -108,19 +115,23 @@ class Gate:
         """What model listings say about the service."""
         if self.balancer.ready:
             return State.READY
-        if self.prewarming.notice() is not None:
-            return State.PREWARMING
+        if (notice := self.prewarming.notice()) is not None:
+            return State.ASLEEP if notice.asleep else State.PREWARMING
         return State.ACTIVATING if self.activation.pending else State.COLD
 
-    def begin_activation(self) -> None:
+    def begin_activation(self, origin: Origin | None = None) -> None:
         """A cold request wants a backend; `ActivationFailed` or `Prewarming` when it can't have one in time.
 
-        While weights are downloaded for longer than a request may wait none is asked for: it could not come.
+        An activation that begins here gets the trace id of `origin`, the request's trace, if there is one.
+
+        While weights are downloaded, or the service sleeps, for longer than a request may wait none is asked
+        for: it could not come.
         """
         notice = self.prewarming.notice()
-        if notice is not None and notice.left is not None and notice.left > self.activation.timeout:
+        if notice is not None and notice.outlasts(self.activation.timeout):
             raise self.prewarming.refusal(notice)
-        self.activation.begin()
+        with self.timeline.asked_by(origin):
+            self.activation.begin()
 
     def cold_error(self) -> GatewayError:
         """The refusal for a request that wants no wait, or may not wake the model."""
@@ -132,6 +143,15 @@ class Gate:
             else "The model is not loaded. A POST request starts it."
         )
         return ColdStart(retry_seconds=self.activation.retry_after(), message=message)
+
+    def progress_comment(self, waited: float) -> bytes:
+        """The comment that tells a request held for `waited` seconds what it waits for."""
+        notice = self.prewarming.notice()
+        if notice is None or self.balancer.ready:
+            phase = phase_of(ready=self.balancer.ready, unready=self.balancer.unready)
+            return render_progress(phase, waited=waited)
+        phase = Phase.ASLEEP if notice.asleep else Phase.PREWARMING
+        return render_progress(phase, waited=waited, left=notice.left, message=notice.message)
 
     def answer_cold(self, request: RequestView) -> Reply:
         """The local answer to a safe request on a cold service, or its refusal raised (behaviour G3)."""
@@ -163,7 +183,12 @@ class Gate:
 
     def _backend_cold(self) -> None:
         log.info("no backend is ready any more", extra={"held": len(self.line)})
-        if self.line:
+        if not self.line:
+            return
+        notice = self.prewarming.notice(fresh=True)
+        if notice is not None and notice.asleep and notice.outlasts(self.activation.timeout):
+            self.line.fail_all(lambda: self.prewarming.refusal(notice))
+        else:
             self.activation.begin()
 
     def _activation_ended(self, outcome: Outcome, why: str) -> None:
@@ -175,7 +200,9 @@ class Gate:
             extra={"reason": why, "failures": self.activation.failures, "held": len(self.line)},
         )
         seconds = self.activation.retry_after()
-        notice = self.prewarming.notice() if outcome is Outcome.EXPIRED else None
+        notice = self.prewarming.notice(fresh=True)
+        if notice is not None and outcome is not Outcome.EXPIRED and not notice.asleep:
+            notice = None
 
         def told() -> GatewayError:
             if notice is not None:

@@ -69,6 +69,8 @@ async def serve(
         watcher.cancel()
         await _close(control, tracing)
         await data.pool.close()
+        if data.access is not None:
+            await data.access.writer.close()
     log.info("stopped")
     return 0
 

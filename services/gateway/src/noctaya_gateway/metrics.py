@@ -42,6 +42,7 @@ class GatewayMetrics:
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self._labelled: dict[str, tuple[str, str, Callable[[], dict[str, float]]]] = {}
         self._counters: dict[str, tuple[str, Callable[[], float]]] = {}
+        self._collectors: list[Callable[[], Iterator[Metric]]] = []
 
     def response(self, status: int) -> None:
         """A response ended with `status`: what happened, also when a stream's 200 was already sent."""
@@ -104,6 +105,10 @@ class GatewayMetrics:
         """Export `read()`, which never falls, as the counter `noctaya_gateway_<name>_total`."""
         self._counters[name] = (documentation, read)
 
+    def families(self, collect: Callable[[], Iterator[Metric]]) -> None:
+        """Export the families that `collect()` makes, names and all."""
+        self._collectors.append(collect)
+
     def collect(self) -> Iterator[Metric]:
         """The families of this moment; the prometheus_client collector interface."""
         for name, (documentation, read) in self._gauges.items():
@@ -118,6 +123,8 @@ class GatewayMetrics:
         yield CounterMetricFamily(
             PREFIX + "replays", "Requests sent once more after a dead pooled connection.", value=self.replays
         )
+        for collect in self._collectors:
+            yield from collect()
         yield from self._labelled_counters()
         yield self._wait_histogram()
 

@@ -25,6 +25,7 @@ class State(enum.StrEnum):
     COLD = "cold"
     ACTIVATING = "activating"
     PREWARMING = "prewarming"
+    ASLEEP = "asleep"
     READY = "ready"
 
 

@@ -36,6 +36,7 @@ class Readiness(BaseModel):
     backend_ready: bool = Field(description="at least one backend address is ready")
     ready_endpoints: int = Field(ge=0, description="how many are")
     prewarming: bool = Field(description="the weights are being downloaded, and nothing starts before")
+    asleep: bool = Field(description="somebody has put the service to sleep")
     activating: bool = Field(description="an activation lease is held")
     held: int = Field(ge=0, description="requests waiting for a backend")
     demand: int = Field(ge=0, description="effective demand")
@@ -101,12 +102,14 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
 
 def readiness(gate: Gate, delivery: Delivery) -> Readiness:
     """The readiness document of this moment."""
+    notice = gate.prewarming.notice()
     return Readiness(
         ready=not gate.draining,
         draining=gate.draining,
         backend_ready=gate.ready,
         ready_endpoints=len(gate.balancer.ready_addresses),
-        prewarming=gate.prewarming.notice() is not None,
+        prewarming=notice is not None and not notice.asleep,
+        asleep=notice is not None and notice.asleep,
         activating=gate.activation.pending,
         held=len(gate.line),
         demand=gate.demand.effective,

@@ -19,6 +19,12 @@ Header = tuple[bytes, bytes]
 SAFE_METHODS = frozenset((b"GET", b"HEAD", b"OPTIONS"))
 """Methods that never wake a model and never take a slot (behaviour G3)."""
 
+_TOLD = frozenset((b"traceparent", b"x-noctaya-heartbeats", b"x-noctaya-progress"))
+"""Headers that say something to the gateway and are passed on all the same."""
+
+_OFF = frozenset((b"off", b"false", b"0", b"no"))
+"""Values of our own request headers that mean no."""
+
 _REQUEST_ID_LIMIT = 200
 """Longest client request id that is kept, in bytes; a longer one is replaced."""
 
@@ -41,8 +47,10 @@ NOTABLE = HOP_BY_HOP | {
     b"content-length",
     b"expect",
     b"host",
+    b"traceparent",
     b"x-forwarded-for",
     b"x-noctaya-heartbeats",
+    b"x-noctaya-progress",
     b"x-request-id",
 }
 """Request headers that are not simply passed on; credential headers join them while authentication is on."""
@@ -69,8 +77,9 @@ class Request:
         again. peer: the client's IP address as text, empty when unknown. content_length: bytes announced,
         or -1. chunked: the body comes in chunks of unknown total. request_id: the client's own, or a new
         one; `own_id` says which. connection: lower-case tokens of Connection, usually empty. upgrade: the
-        protocol asked for by an Upgrade the engine wants to honour, else empty. fault: why the request
-        can't be served at all, or None.
+        protocol asked for by an Upgrade the engine wants to honour, else empty. traceparent: the client's
+        own. heartbeats, progress: what the client asked for, `progress` None when it did not say. fault: why
+        the request can't be served at all, or None.
     """
 
     __slots__ = (
@@ -87,9 +96,12 @@ class Request:
         "method",
         "own_id",
         "passing",
+        "peer",
+        "progress",
         "request_id",
         "safe",
         "target",
+        "traceparent",
         "trailers",
         "upgrade",
     )
@@ -115,7 +127,9 @@ class Request:
         self.heartbeats = self.own_id = True
         self.connection: tuple[bytes, ...] = ()
         self.credentials: tuple[Header, ...] = ()
-        self.upgrade = self.request_id = b""
+        self.upgrade = self.request_id = self.traceparent = b""
+        self.progress: bool | None = None
+        self.peer = peer
         self.fault: GatewayError | None = None
         passing: list[bytes] = []
         self.passing = passing
@@ -165,8 +179,8 @@ class Request:
         if name == b"expect":
             self.expects_continue = self.http11 and value.strip().lower() == b"100-continue"
             return not self.expects_continue
-        if name == b"x-noctaya-heartbeats":
-            self.heartbeats = value.strip().lower() not in (b"off", b"false", b"0")
+        if name in _TOLD:
+            self._note_told(name, value)
             return True
         if name == b"connection":
             self.connection += tuple(token.strip().lower() for token in value.split(b","))
@@ -177,6 +191,14 @@ class Request:
         elif name == b"te":
             self.trailers = self.trailers or b"trailers" in value.lower()
         return False
+
+    def _note_told(self, name: bytes, value: bytes) -> None:
+        if name == b"traceparent":
+            self.traceparent = value
+        elif name == b"x-noctaya-progress":
+            self.progress = value.strip().lower() not in _OFF
+        else:
+            self.heartbeats = value.strip().lower() not in _OFF
 
     def _note_length(self, value: bytes) -> None:
         if not value.isdigit() or self.content_length >= 0:

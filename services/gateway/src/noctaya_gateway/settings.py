@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode
 
 from noctaya_gateway.balancer import Address
 from noctaya_gateway.discovery import Endpoints, parse_endpoints
+from noctaya_gateway.keys import LARGEST, KeyLimits, parse_keys
 
 DEMAND_TOKEN_LENGTH = 32
 """Shortest demand token accepted, in bytes (contracts 3.1)."""
@@ -104,8 +105,15 @@ class GatewaySettings(BaseSettings):
     )
     heartbeat_interval: Positive = Field(10.0, description="time between heartbeats of a held stream")
     heartbeats: bool = Field(True, description="false holds streams silently")
+    progress: bool = Field(False, description="true says in heartbeats how far the cold start has come")
     client_api_key_file: Path | None = Field(
         None, description="file with one API key a line; unset switches authentication off"
+    )
+    key_requests_per_minute: int = Field(
+        0, ge=0, le=LARGEST, description="requests a minute of each key without its own limit; 0 = no limit"
+    )
+    key_concurrent_requests: int = Field(
+        0, ge=0, le=LARGEST, description="requests at a time of each key without its own limit; 0 = no limit"
     )
     cors_origins: Annotated[Listed, AfterValidator(_origins)] = Field(
         (), description="origins browsers may call from, comma separated, or *"
@@ -162,6 +170,9 @@ class GatewaySettings(BaseSettings):
     demand_auth_token_file: Path | None = Field(None, description="token for reports, at least 32 characters")
 
     http_engine: Literal["protocol", "asgi"] = Field("protocol", description="how model traffic is served")
+    access_log: Literal["all", "cold", "errors", "none"] = Field(
+        "cold", description="requests that get a line on standard output: all, waited or failed, failed, none"
+    )
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         "info", description="least level"
     )
@@ -170,7 +181,7 @@ class GatewaySettings(BaseSettings):
     @classmethod
     def _keys_usable(cls, path: Path | None) -> Path | None:
         if path is not None:
-            _readable(TokenFile(path))
+            parse_keys(_readable(TokenFile(path)))
         return path
 
     @field_validator("demand_auth_token_file")
@@ -206,6 +217,11 @@ class GatewaySettings(BaseSettings):
         """Host and port of the backend URL, with the scheme's default port."""
         parts = urlsplit(self.backend_url)
         return Address(parts.hostname or "", parts.port or (443 if self.backend_tls else 80))
+
+    @property
+    def key_limits(self) -> KeyLimits:
+        """Limits of keys that have none of their own."""
+        return KeyLimits(self.key_requests_per_minute, self.key_concurrent_requests)
 
     @property
     def endpoints(self) -> Endpoints:
@@ -250,8 +266,8 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _readable(file: TokenFile) -> None:
+def _readable(file: TokenFile) -> tuple[bytes, ...]:
     try:
-        file.tokens()
+        return file.tokens()
     except TokenUnavailable as error:
         raise ValueError(str(error)) from error

@@ -20,7 +20,7 @@ DOCUMENT_LIMIT = 8 * 1024 * 1024
 PEEK_LIMIT = 8 * 1024 * 1024
 """Largest request body that is looked into (contracts 3.5)."""
 
-_EVENT_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n", b": heartbeat\n")
+_EVENT_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
 def asks_for_stream(body: RequestBody) -> bool:
@@ -44,8 +44,8 @@ def wants_stream(body: bytes) -> bool:
 
 
 def closing_error(error: GatewayError, *, tail: bytes) -> bytes:
-    """The events that end a broken stream; `tail` is the last of what was sent, so that a cut event is
-    ended first."""
+    """The events that end a broken stream; `tail` is the last of what the backend sent, so that a cut event
+    is ended first. Comments of our own leave no event open."""
     ended = not tail or tail.endswith(_EVENT_ENDS)
     return (b"" if ended else b"\n\n") + render_error_event(error)
 

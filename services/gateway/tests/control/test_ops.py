@@ -42,6 +42,7 @@ async def test_g8_readyz_fails_while_draining_and_not_while_the_backend_is_cold(
         "backend_ready": False,
         "ready_endpoints": 0,
         "prewarming": False,
+        "asleep": False,
         "activating": False,
         "held": 0,
         "demand": 0,

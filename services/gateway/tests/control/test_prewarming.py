@@ -135,7 +135,7 @@ def test_a_file_that_can_not_be_read_says_nothing_and_is_logged_once(
     ],
 )
 def test_a_notice_is_read_as_far_as_it_makes_sense(text: str, message: str, ready: float | None) -> None:
-    assert parse_notice(text) == (message, ready)
+    assert parse_notice(text) == (message, ready, False)
 
 
 @given(
@@ -143,6 +143,6 @@ def test_a_notice_is_read_as_far_as_it_makes_sense(text: str, message: str, read
     | st.dictionaries(st.sampled_from(["message", "readyAt"]), st.text()).map(json.dumps)
 )
 def test_no_text_breaks_the_gateway(text: str) -> None:
-    message, _ = parse_notice(text)
+    message, _, _ = parse_notice(text)
     assert len(message) <= LIMIT
     assert bool(message) is bool(text)
