@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from noctaya_cli import cluster_commands
+from noctaya_cli import cluster_commands, keep_commands
 from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
 
 app = typer.Typer(
@@ -101,7 +101,7 @@ def validate(files: Files) -> None:
         fail("\n".join(report.problems))
 
 
-for _command in cluster_commands.COMMANDS:
+for _command in (*cluster_commands.COMMANDS, *keep_commands.COMMANDS):
     app.command()(_command)
 
 
@@ -121,8 +121,13 @@ def abandon_standard_output() -> None:
 
 def fail(message: str) -> None:
     """Print what is wrong and end with exit code 1."""
+    complain(message)
+    raise typer.Exit(1)
+
+
+def complain(message: str) -> None:
+    """Print what is wrong."""
     from noctaya_api.manifests import printable  # noqa: PLC0415
 
     for line in message.splitlines():
         print(f"error: {printable(line)}", file=sys.stderr)
-    raise typer.Exit(1)

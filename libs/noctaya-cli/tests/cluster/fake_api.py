@@ -14,13 +14,21 @@ Object = dict[str, Any]
 
 
 class FakeApi:
-    """`collections` and `objects` by path; `texts` for what is no JSON; `forbidden` path parts answer 403."""
+    """`collections` and `objects` by path; `texts` for what is no JSON; `forbidden` path parts and methods
+    answer 403. A merge patch changes metadata and calls `on_patch` with the object; `conflicts` are refused
+    first.
+    """
 
     def __init__(self) -> None:
         self.collections: dict[str, list[Object]] = {}
         self.objects: dict[str, Object] = {"/version": {"gitVersion": "v1.34.4"}}
         self.texts: dict[str, str] = {}
         self.forbidden: set[str] = set()
+        self.conflicts = 0
+        self.patches: list[Object] = []
+        self.on_patch: Callable[[Object], None] = lambda _object: None
+        self.date: str | None = None
+        """The clock that answers tell; None: the real one."""
         self.allowed: Callable[[Object], bool] = lambda _attributes: True
         self.page = 500
         self.seen: list[tuple[str, str]] = []
@@ -56,10 +64,12 @@ class FakeApi:
         url = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         self.seen.append((method, url.path))
-        if any(part in url.path for part in self.forbidden):
+        if any(part in url.path for part in self.forbidden) or method in self.forbidden:
             return 403, {"kind": "Status", "message": f"user u may not {method} {url.path}"}
         if method == "POST" and url.path.endswith("/subjectaccessreviews"):
             return 201, {"status": {"allowed": self.allowed(body["spec"]["resourceAttributes"])}}
+        if method == "PATCH":
+            return self._patch(url.path, body)
         if url.path in self.texts:
             return 200, self.texts[url.path]
         if url.path in self.objects:
@@ -71,6 +81,23 @@ class FakeApi:
             metadata = {"continue": str(start + self.page)} if rest else {}
             return 200, {"metadata": metadata, "items": found[start : start + self.page]}
         return 404, {"kind": "Status", "message": f"{url.path} not found"}
+
+    def _patch(self, path: str, body: Object) -> tuple[int, Object]:
+        obj = self.objects.get(path)
+        if obj is None:
+            return 404, {"kind": "Status", "message": f"{path} not found"}
+        metadata = obj["metadata"]
+        version = int(metadata.get("resourceVersion", "1"))
+        if self.conflicts or body["metadata"].get("resourceVersion") not in {None, str(version)}:
+            self.conflicts = max(0, self.conflicts - 1)
+            metadata["resourceVersion"] = str(version + 1)
+            return 409, {"kind": "Status", "message": "the object has been modified"}
+        self.patches.append(body)
+        annotations = {**metadata.get("annotations", {}), **body["metadata"]["annotations"]}
+        metadata["annotations"] = {name: text for name, text in annotations.items() if text is not None}
+        metadata["resourceVersion"] = str(version + 1)
+        self.on_patch(obj)
+        return 200, obj
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         api = self
@@ -93,6 +120,9 @@ class FakeApi:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return api.date or super().date_time_string(timestamp)
 
             def log_message(self, *_: object) -> None:
                 """Nothing: pytest shows what matters."""

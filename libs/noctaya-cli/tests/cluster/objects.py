@@ -35,7 +35,13 @@ def llm_service(name: str = "chat", *, conditions: list[Object] | None = None, *
             condition("AutoscalingReady", "True", "ScaledObjectApplied"),
         ]
     return {
-        "metadata": {"namespace": "models", "name": name, "uid": f"uid-{name}", "generation": 2},
+        "metadata": {
+            "namespace": "models",
+            "name": name,
+            "uid": f"uid-{name}",
+            "generation": 2,
+            "resourceVersion": "7",
+        },
         "spec": {"model": {"source": {"uri": "hf://org/model"}}, "scaling": {"max": 3}},
         "status": {
             "phase": "ScaledToZero",

@@ -45,15 +45,16 @@ def test_status_lists_services_with_a_problem_first(api: FakeApi, call: Any) -> 
         "REPLICAS",
         "DEMAND",
         "QUEUE",
+        "KEPT",
         "LAST",
         "COLD",
         "START",
         "PROBLEM",
     ]
-    assert first.split(maxsplit=6) == [
-        "broken", "Degraded", "0/3", "-", "-", "-", "ImagePullFailed: image vllm:nope of Pod chat-1",
+    assert first.split(maxsplit=7) == [
+        "broken", "Degraded", "0/3", "-", "-", "-", "-", "ImagePullFailed: image vllm:nope of Pod chat-1",
     ]  # fmt: skip
-    assert second.split() == ["chat", "ScaledToZero", "0/3", "0", "0", "20.0s", "-"]
+    assert second.split() == ["chat", "ScaledToZero", "0/3", "0", "0", "-", "20.0s", "-"]
 
 
 def test_status_adds_what_all_gateways_of_a_service_say(api: FakeApi, call: Any) -> None:

@@ -1,6 +1,6 @@
 """Advice on every reason that a condition can have."""
 
-from noctaya_api.conditions import ObservationReason, Reason, StepReason
+from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 from noctaya_cli.cluster.remedies import remedy
 
 FINE = {
@@ -10,13 +10,14 @@ FINE = {
     Reason.INACTIVE,
     Reason.HEALTHY,
     Reason.PROGRESSING,
+    KeepReason.AWAKE,
 }
 
 
 def test_every_reason_that_is_not_fine_has_advice() -> None:
     missing = [
         str(reason)
-        for reason in (*Reason, *ObservationReason, *StepReason)
+        for reason in (*Reason, *KeepReason, *ObservationReason, *StepReason)
         if reason not in FINE and not remedy(reason)
     ]
     assert missing == []

@@ -6,6 +6,8 @@ Only what `kubectl get` could do is asked for. A right that is missing is an ans
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
@@ -18,6 +20,9 @@ TIMEOUT: Final = 10.0
 """Seconds for one request; what kubectl users wait before they look for another cause."""
 PAGE: Final = 500
 """Objects a list request, as kubectl asks for."""
+
+CLOCK_TOLERANCE: Final = timedelta(seconds=5)
+"""How far a clock may be off without being corrected: the header tells whole seconds, and takes its time."""
 
 SERVICES: Final = f"/apis/{names.API_VERSION}"
 MERGE: Final = "application/merge-patch+json"
@@ -33,6 +38,10 @@ class NotAllowed(ClusterError):
 
 class NotThere(ClusterError):
     """The object, or its kind, does not exist."""
+
+
+class Outdated(ClusterError):
+    """Somebody else changed the object first."""
 
 
 class Reader(Protocol):
@@ -58,8 +67,16 @@ class Cluster:
 
     def __init__(self, client: Any, *, namespace: str, name: str) -> None:
         self._client = client
+        self._ahead = timedelta()
         self.namespace = namespace
         self.name = name
+
+    def now(self) -> datetime:
+        """The time by the cluster's clock, as of its last answer; that of this machine before there was one.
+
+        A time that is written for others to act on must not depend on the clock of a laptop.
+        """
+        return datetime.now(UTC) + self._ahead
 
     def get(self, path: str) -> Object:
         """One object, or any JSON answer. `NotThere`, `NotAllowed`, `ClusterError`."""
@@ -134,6 +151,7 @@ class Cluster:
             content: bytes = answer.read()
         except (HTTPError, OSError) as error:
             raise ClusterError(f"{self.name}: {_short(error)}") from error
+        self._ahead = _ahead(answer.headers.get("Date"), known=self._ahead)
         if 200 <= answer.status < 300:
             return content
         raise _refusal(answer.status, content, method=method, path=path, cluster=self.name)
@@ -205,9 +223,21 @@ def _refusal(status: int, content: bytes, *, method: str, path: str, cluster: st
         return NotThere(said or f"{path} does not exist")
     if status == 403:
         return NotAllowed(said or f"{method} {path} is not allowed")
+    if status == 409:
+        return Outdated(said or f"{path} was changed meanwhile")
     if status == 401:
         return ClusterError(f"{cluster}: the credential of the kubeconfig is not accepted")
     return ClusterError(f"{cluster}: {method} {path}: {status} {said}".rstrip())
+
+
+def _ahead(date: str | None, *, known: timedelta) -> timedelta:
+    """How far the server's clock is ahead of ours; less than its whole seconds can tell counts as nothing."""
+    try:
+        theirs = parsedate_to_datetime(date or "")
+    except ValueError:
+        return known
+    ahead = theirs - datetime.now(UTC)
+    return ahead if abs(ahead) > CLOCK_TOLERANCE else timedelta()
 
 
 def _short(error: BaseException) -> str:

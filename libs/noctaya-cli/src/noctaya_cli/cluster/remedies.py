@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from noctaya_api.conditions import ObservationReason, Reason, StepReason
+from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,22 @@ REMEDIES: Final[dict[str, Remedy]] = {
     Reason.FALLBACK_METRIC: Remedy(
         "Replicas follow another metric than the demand of the service.",
         "Look for a fallback in the ScaledObject and for a HorizontalPodAutoscaler made by somebody else.",
+    ),
+    KeepReason.ASLEEP: Remedy(
+        "Somebody put the service to sleep: no replica runs and requests are refused.",
+        "`noctaya unpin SERVICE` lets demand decide again, `noctaya wake SERVICE` brings it up at once.",
+    ),
+    KeepReason.FALLING_ASLEEP: Remedy(
+        "Somebody put the service to sleep, and its last replicas still finish their requests.",
+        "Wait: `spec.scaling.drainTimeout` bounds it.",
+    ),
+    KeepReason.WAKING: Remedy(
+        "Replicas are kept without demand, and not all of them are ready yet.",
+        "Wait; the other conditions say what keeps them.",
+    ),
+    KeepReason.INVALID: Remedy(
+        "The annotation `serving.noctaya.io/keep` can't be read and changes nothing.",
+        "`noctaya unpin SERVICE` removes it; `noctaya wake`, `pin` and `sleep` write it right.",
     ),
     ObservationReason.PROGRESS_DEADLINE_EXCEEDED: Remedy(
         "The backend did not become ready within the time its startup probe allows.",

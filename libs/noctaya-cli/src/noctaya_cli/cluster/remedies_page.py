@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from noctaya_api.conditions import ObservationReason, Reason, StepReason
+from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 
 from noctaya_cli.cluster.remedies import remedy
 
@@ -31,6 +31,7 @@ SERVICE` shows the conditions; their reasons are below. `SERVICE` stands for the
 SECTIONS = (
     ("The model's Pods", ObservationReason),
     ("Autoscaling and weights", Reason),
+    ("Kept awake or asleep", KeepReason),
     ("What the operator could not do", StepReason),
 )
 
@@ -52,6 +53,10 @@ CLIENTS = (
         "which phase took it.",
     ),
     ("503 `activation_failed`", "The activation can't succeed; the message has the reason, see below."),
+    (
+        "503 `asleep`",
+        "Somebody put the service to sleep: `noctaya wake SERVICE` or `noctaya unpin SERVICE` ends that.",
+    ),
     (
         "503 `authentication_unavailable`",
         "The gateway's key file can't be read: the Secret or its key is gone.",

@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from noctaya_api.conditions import ConditionType, KeepReason
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
 from pydantic import ValidationError
 
-QUIET = frozenset({"ScaledToZero", "Pending", "ModelLoading", "Starting", "Activating", "Prewarming"})
+from noctaya_cli.cluster.waterfall import age
+
+QUIET = frozenset(
+    {"ScaledToZero", "Pending", "ModelLoading", "Starting", "Activating", "Prewarming", "Asleep"}
+)
 """Reasons of Ready=False that are no problem by themselves."""
 
 
@@ -43,6 +48,8 @@ class ServiceView:
     activation: ActivationRecord | None
     problems: tuple[Problem, ...]
     prewarm: Mapping[str, Any]
+    keep: Mapping[str, Any]
+    """`status.keep`; empty while demand decides."""
 
     @property
     def problem(self) -> Problem | None:
@@ -60,6 +67,18 @@ class ServiceView:
         if record.outcome is ActivationOutcome.IN_PROGRESS:
             return f"{(now - begun).total_seconds():.1f}s so far"
         return "failed"
+
+    def kept(self, now: datetime) -> str:
+        """What the service is kept in a few characters: `awake 2`, `asleep, 25m left`, or a dash."""
+        if not self.keep:
+            return "-"
+        state = str(self.keep.get("state") or "?").lower()
+        said = state if state == "asleep" else f"{state} {self.keep.get('replicas', '?')}"
+        try:
+            left = (datetime.fromisoformat(str(self.keep["until"])) - now).total_seconds()
+        except (KeyError, ValueError, TypeError):
+            return said
+        return f"{said}, {age(left)} left"
 
 
 def view_of(service: Mapping[str, Any]) -> ServiceView:
@@ -80,6 +99,7 @@ def view_of(service: Mapping[str, Any]) -> ServiceView:
         activation=_activation(status),
         problems=tuple(_problems(status)),
         prewarm=_mapping(status, "prewarm"),
+        keep=_mapping(status, "keep"),
     )
 
 
@@ -94,18 +114,25 @@ def _problems(status: Mapping[str, Any]) -> list[Problem]:
         ]
     known = {str(each.get("type")): each for each in _conditions(status)}
     found: list[Problem] = []
-    for kind, bad in (("Degraded", "True"), ("AutoscalingReady", "False"), ("Ready", "False")):
+    for kind, bad in _BAD:
         condition = known.get(kind)
         if condition is None or condition.get("status") != bad:
             continue
         reason, message = str(condition.get("reason") or ""), str(condition.get("message") or "")
         if kind == "Ready" and (reason in QUIET or any(each.reason == reason for each in found)):
             continue
+        if kind == ConditionType.KEPT and reason != KeepReason.INVALID:
+            # On its way to what is wanted.
+            continue
         if any(each.reason == reason and each.message == message for each in found):
             continue
         since = str(condition.get("lastTransitionTime") or "")
         found.append(Problem(condition=kind, reason=reason, message=message, since=since))
     return found
+
+
+_BAD: Final = (("Degraded", "True"), ("AutoscalingReady", "False"), ("Ready", "False"), ("Kept", "False"))
+"""Conditions in the order they are told, and the status that is bad news."""
 
 
 def _activation(status: Mapping[str, Any]) -> ActivationRecord | None:

@@ -12,7 +12,7 @@ from noctaya_cli.cluster.demand import GatewayNumbers, ProxyForbidden, gateway_p
 from noctaya_cli.cluster.service_view import ServiceView, view_of
 from noctaya_cli.cluster.table import draw_table
 
-HEADER = ("NAME", "PHASE", "REPLICAS", "DEMAND", "QUEUE", "LAST COLD START", "PROBLEM")
+HEADER = ("NAME", "PHASE", "REPLICAS", "DEMAND", "QUEUE", "KEPT", "LAST COLD START", "PROBLEM")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +71,7 @@ def row_of(fleet: Fleet, service: ServiceView, *, now: datetime) -> tuple[str, .
         f"{service.ready}/{service.maximum}",
         "-" if numbers is None else str(numbers.demand),
         "-" if numbers is None else str(numbers.held),
+        service.kept(now),
         service.cold_start(now),
         " ".join(said.split()),
     )
@@ -93,6 +94,7 @@ def json_of(fleet: Fleet, *, now: datetime) -> list[dict[str, Any]]:
                 "queue": numbers.held if numbers else None,
                 "runtime": each.runtime,
                 "model": each.model,
+                "keep": dict(each.keep) or None,
                 "lastColdStart": each.cold_start(now) if record else None,
                 "problems": [
                     {"condition": p.condition, "reason": p.reason, "message": p.message}
