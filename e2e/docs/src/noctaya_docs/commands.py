@@ -70,7 +70,8 @@ def logical_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def _scan(line: str, quote: str) -> tuple[str, str, bool]:
     """A line without its comment; the quote that is open at its end; whether it ends with a backslash."""
-    kept, position = [], 0
+    kept: list[str] = []
+    position = 0
     while position < len(line):
         char = line[position]
         if quote:

@@ -80,4 +80,4 @@ def prose(page: Path, root: Path = REPOSITORY) -> str:
             kept.append("")
         else:
             kept.append("" if inside else re.sub(r"`+[^`]*`+", lambda span: " " * len(span[0]), line))
-    return "\n".join(kept)
+    return "".join(f"{line}\n" for line in kept)
