@@ -32,6 +32,7 @@ from samples import IMAGES, merged, raw_service
 
 EPOCH = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 NAMESPACE = "team"
+SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def raw_runtime(*, name: str = "engine", **spec: Any) -> Object:
@@ -66,8 +67,8 @@ class Cluster:
             self.server.put(raw_runtime())
         self.user = self.server.direct_client()
         self.registry = CollectorRegistry()
-        self.progress: dict[str, bytes] = {}
-        """What prewarm agents answer, by their URL; who is missing does not answer."""
+        self.progress: dict[str, bytes | Callable[[], bytes]] = {}
+        """What prewarm agents and gateways answer, by their URL; who is missing does not answer."""
         self.asked: list[str] = []
         self._gateways = gateways
         self._namespaces = namespaces
@@ -119,7 +120,8 @@ class Cluster:
         await asyncio.sleep(0.01)
         if url not in self.progress:
             raise Unanswered("nobody there")
-        return self.progress[url]
+        said = self.progress[url]
+        return said if isinstance(said, bytes) else said()
 
     def now(self) -> datetime:
         """Virtual wall clock."""
@@ -208,7 +210,12 @@ class Cluster:
         labels: dict[str, str] | None = None,
     ) -> None:
         """A Pod of the backend, or of whatever the labels say, as the kubelet reports it."""
-        self.server.put(pod(status, name=name, service=service, runtime=runtime, labels=labels))
+        known = self.found(PODS, name)
+        created = known["metadata"]["creationTimestamp"] if known else self.now().strftime(SECONDS)
+        made = pod(
+            status, name=name, service=service, runtime=runtime, labels=labels, creationTimestamp=created
+        )
+        self.server.put(made)
         await self.settle()
 
     async def job_is(
@@ -237,10 +244,13 @@ class Cluster:
         self.server.put(made)
         await self.settle()
 
-    async def gateway_pod(self, *, name: str = "chat-gateway-x", service: str = "chat") -> None:
+    async def gateway_pod(
+        self, *, name: str = "chat-gateway-x", service: str = "chat", address: str = ""
+    ) -> None:
         """A gateway's Pod."""
         labels = {"app.kubernetes.io/managed-by": "noctaya", "serving.noctaya.io/gateway": service}
-        await self.pod(running(container="gateway"), name=name, labels=labels)
+        status = running(container="gateway") | ({"phase": "Running", "podIP": address} if address else {})
+        await self.pod(status, name=name, labels=labels)
 
     # What can be seen
 

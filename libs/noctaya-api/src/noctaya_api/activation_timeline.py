@@ -13,16 +13,21 @@ from typing import Final
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
 TOTAL: Final = "total"
+FIRST_BYTE: Final = "first_byte"
 
 _PHASES: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("autoscaling", ("requested",), "replicas_written"),
-    ("scheduling", ("replicas_written", "requested"), "scheduled"),
+    ("demand", ("requested",), "keda_told"),
+    ("autoscaling", ("keda_told", "requested"), "replicas_written"),
+    ("scheduling", ("replicas_written", "keda_told", "requested"), "scheduled"),
     ("weights", ("scheduled",), "weights_present"),
     ("image_pull", ("weights_present", "scheduled"), "images_pulled"),
     ("start", ("images_pulled", "weights_present", "scheduled"), "started"),
     ("load", ("started",), "ready"),
+    (FIRST_BYTE, ("ready",), "first_byte"),
 )
 """Name, the times that can be its begin in order of preference, and its end."""
+PHASES: Final = tuple(name for name, _, _ in _PHASES)
+"""Every phase, in order."""
 
 
 def spans(record: ActivationRecord) -> Iterator[tuple[str, datetime, datetime]]:
@@ -36,7 +41,7 @@ def spans(record: ActivationRecord) -> Iterator[tuple[str, datetime, datetime]]:
 
 
 def phases(record: ActivationRecord) -> Iterator[tuple[str, float]]:
-    """Name and seconds of every phase whose both ends are known; `total` last."""
+    """Name and seconds of every phase whose both ends are known; `total`, the time until ready, last."""
     for name, start, end in spans(record):
         yield name, (end - start).total_seconds()
     begun, ready = _time(record.requested), _time(record.ready)

@@ -1,7 +1,7 @@
 """The moments of an activation in order: a timeline never runs backwards. Pure.
 
-They come from several clocks and in two kinds. What the operator saw it saw at that moment or before; what
-Kubernetes tells in whole seconds was at some time within that second. So a moment is at the latest when the
+They come from several clocks and in two kinds. What the operator saw was then or before; what Kubernetes
+tells in whole seconds was at some time within that second. So a moment is at the latest when the
 next one is known to have been over, and at the earliest when the one before it was: what is too late is
 taken back, what is too early within its second is put forward. Doing it again changes nothing.
 """
@@ -14,8 +14,9 @@ from typing import Final
 
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
-BEFORE_THE_POD: Final = ("requested", "replicas_written")
+BEFORE_THE_POD: Final = ("requested", "keda_told", "replicas_written")
 OF_THE_POD: Final = ("scheduled", "weights_present", "images_pulled", "started", "ready")
+AFTER_THE_POD: Final = ("first_byte",)
 _REST_OF_A_SECOND: Final = timedelta(milliseconds=999)
 
 
@@ -31,7 +32,7 @@ def in_order(record: ActivationRecord, *, created: str | None = None) -> Activat
         record: the record so far.
         created: when the Pod it follows was made; nothing before the Pod was later than that.
     """
-    fields = [*BEFORE_THE_POD, "", *OF_THE_POD]
+    fields = [*BEFORE_THE_POD, "", *OF_THE_POD, *AFTER_THE_POD]
     times = [getattr(record, field) if field else created for field in fields]
     changes = {
         field: timestamp(moment)

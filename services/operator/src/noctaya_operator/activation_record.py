@@ -2,8 +2,9 @@
 
 A new record begins when the service has none that is going on and a replica is asked for; it ends when the
 service is back at zero. Times of the Pod are taken from the Pod; for the rest the moment counts at which the
-operator saw it, unless what came after it is known to have been earlier. The record lives in the status, so a
-restart of the operator does not lose it.
+operator saw it, unless what came after it is known to have been earlier. The id, when it was asked for and
+when its first answer began are the gateways' to tell, and absent when they can't be reached. The record lives
+in the status, so a restart of the operator does not lose it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from noctaya_api.v1alpha1.llmservice_status import (
 
 from noctaya_operator.activation_order import OF_THE_POD, in_order, timestamp
 from noctaya_operator.diagnose import condition_of
+from noctaya_operator.gateway_activations import GatewayActivation, told_of
 from noctaya_operator.kube.objects import Object, key_of, metadata_of
 
 
@@ -42,6 +44,8 @@ class Seen:
     """When the images of a Pod were there, by its name; only the kubelet's Events tell."""
     problem: str | None
     """What stands in the way, None when nothing does."""
+    gateways: Sequence[GatewayActivation] = ()
+    """What gateways tell of their activations."""
 
 
 def follow_activation(
@@ -60,8 +64,22 @@ def follow_activation(
             outcome = ActivationOutcome.FAILED
         return previous.model_copy(update={"ended": timestamp(now), "outcome": outcome})
     if previous.outcome is not ActivationOutcome.IN_PROGRESS:
-        return previous
+        return _answered(previous, seen.gateways)
     return _measured(_advanced(previous, seen, now))
+
+
+def _answered(record: ActivationRecord, gateways: Sequence[GatewayActivation]) -> ActivationRecord:
+    """A record that is over, with what only gateways know, once: what was told of it before stays true."""
+    told = told_of(record, gateways)
+    if told is None or record.first_byte is not None:
+        return record
+    changes = {
+        "id": record.id or told.id,
+        "first_byte": told.first_byte and max(told.first_byte, record.requested, key=datetime.fromisoformat),
+    }
+    if all(getattr(record, field) == value for field, value in changes.items()):
+        return record
+    return _measured(in_order(record.model_copy(update=changes)))
 
 
 def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> ActivationRecord:
@@ -86,8 +104,21 @@ def _advanced(record: ActivationRecord, seen: Seen, now: datetime) -> Activation
     elif "ready" in changes:
         # The Deployment has to see it too before requests are sent there.
         changes["ready"] = None
+    if (told := told_of(record, seen.gateways)) is not None:
+        first = record.id is None or _earlier(record.requested, told.requested) != record.requested
+        changes |= {
+            "id": told.id if first else record.id,
+            "requested": _earlier(record.requested, told.requested),
+            "keda_told": _earlier(record.keda_told, told.keda_told),
+            "first_byte": _earlier(record.first_byte, told.first_byte),
+        }
     created = metadata_of(pod).get("creationTimestamp") if pod is not None else None
     return in_order(record.model_copy(update=changes), created=created)
+
+
+def _earlier(one: str | None, other: str | None) -> str | None:
+    """The earlier of two times, the first of two that are the same; None only when both are unknown."""
+    return min((time for time in (one, other) if time), key=datetime.fromisoformat, default=None)
 
 
 def _measured(record: ActivationRecord) -> ActivationRecord:

@@ -106,4 +106,5 @@ def _timeline(status: LLMServiceStatus) -> str:
     durations = record.durations.manifest() if record is not None and record.durations is not None else {}
     total = durations.pop("total", "")
     parts = ", ".join(f"{phase} {spent}" for phase, spent in durations.items())
-    return f"ready{f' after {total}' if total else ''}{f': {parts}' if parts else ''}"
+    named = f" (activation {record.id})" if record is not None and record.id else ""
+    return f"ready{f' after {total}' if total else ''}{named}{f': {parts}' if parts else ''}"

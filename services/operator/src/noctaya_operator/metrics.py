@@ -33,7 +33,7 @@ class OperatorMetrics:
         )
         self.activation = Histogram(
             "noctaya_activation_phase_seconds",
-            "Time of activations by phase; phase total is the whole.",
+            "Time of activations by phase; phase total is the whole until ready.",
             [*_SERVICE, "phase"],
             buckets=ACTIVATION_BUCKETS,
             registry=registry,
@@ -49,11 +49,15 @@ class OperatorMetrics:
         """Count a write."""
         self.writes.labels(str(resource), verb).inc()
 
-    def activated(self, service: Key, outcome: str, phases: Mapping[str, float]) -> None:
-        """Count an activation that came to an end, with the seconds of its phases."""
+    def activated(self, service: Key, outcome: str) -> None:
+        """Count an activation that came to an end."""
         self.activations.labels(service.namespace, service.name, outcome).inc()
+
+    def phases(self, service: Key, phases: Mapping[str, float], *, activation_id: str | None) -> None:
+        """Count the seconds of phases of an activation; its id, where known, becomes their exemplar."""
+        exemplar = {"trace_id": activation_id} if activation_id else None
         for phase, seconds in phases.items():
-            self.activation.labels(service.namespace, service.name, phase).observe(seconds)
+            self.activation.labels(service.namespace, service.name, phase).observe(seconds, exemplar)
 
     def forget(self, service: Key) -> None:
         """Drop the series of a service that is gone."""

@@ -15,6 +15,7 @@ from noctaya_api import names
 from prometheus_client import CollectorRegistry
 
 from noctaya_operator import pruning
+from noctaya_operator.activation_poller import ActivationPoller
 from noctaya_operator.activation_trace import ActivationTracer
 from noctaya_operator.caches import WRITTEN, Caches
 from noctaya_operator.defaults import Defaults
@@ -69,7 +70,7 @@ class Operator:
         timing: of the reflectors.
         kube_metrics: metrics of the controller runtime, when the caller made them for its client.
         tracing: where traces of activations go; None for nowhere.
-        fetch: asks a prewarm agent for its progress.
+        fetch: asks a prewarm agent for its progress, and gateways for their activations.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class Operator:
         )
         live = LiveObjects(client, {kind: reflectors[kind] for kind in WRITTEN}, keep=pruning.keep_written)
         writer = StatusWriter(client, reflectors[LLM_SERVICES], LLM_SERVICES, metrics=metrics)
-        tracer = ActivationTracer(tracing)
+        self._activations = ActivationPoller(fetch, now=now)
+        tracer = ActivationTracer(tracing, parent_of=self._activations.parent_of)
         reporter = Reporter(writer, self.recorder, metrics=metrics, tracer=tracer)
         self._progress = ProgressPoller(fetch)
         self._catalog = RuntimeCatalog(reflectors[INFERENCE_RUNTIMES])
@@ -121,6 +123,7 @@ class Operator:
                 reporter=reporter,
                 notices=GatewayNotices(client, reporter, metrics=metrics, now=now),
                 progress=self._progress,
+                activations=self._activations,
                 pulls=PullTimes(client),
                 troubles=JobTroubles(client, now=now),
                 defaults=defaults,
@@ -148,7 +151,8 @@ class Operator:
         runtimes = self._queue(RUNTIMES)
         route(self.caches, self._catalog, services)
         route_runtimes(self.caches, runtimes)
-        self._progress.subscribe(lambda service: services.add(service, lane=OBJECTS))
+        for poller in (self._progress, self._activations):
+            poller.subscribe(lambda service: services.add(service, lane=OBJECTS))
         controllers = (
             self._controller(SERVICES, self._services.reconcile, services, self._workers),
             self._controller(RUNTIMES, self._runtimes.reconcile, runtimes, 1),
@@ -159,6 +163,7 @@ class Operator:
                     running.create_task(controller.run())
         finally:
             await self._progress.close()
+            await self._activations.close()
 
     def _queue(self, name: str) -> WorkQueue[Key]:
         observer = self._kube_metrics.queue(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from noctaya_api.activation_timeline import phases
+from noctaya_api.activation_timeline import FIRST_BYTE, phases
 from noctaya_api.conditions import ConditionStatus, ConditionType, EventAction
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, LLMServiceStatus
 
@@ -94,10 +94,14 @@ class Reporter:
         record, old = after.last_activation, before.last_activation
         if record is None or record.outcome is ActivationOutcome.IN_PROGRESS:
             return
+        spent = dict(phases(record)) if record.outcome is ActivationOutcome.SUCCEEDED else {}
         if old is not None and old.outcome is record.outcome and old.requested == record.requested:
+            # Counted already, all but a first byte that became known since then.
+            if old.first_byte is None and FIRST_BYTE in spent:
+                answered = {FIRST_BYTE: spent[FIRST_BYTE]}
+                self._metrics.phases(service, answered, activation_id=record.id)
             return
-        if record.outcome is ActivationOutcome.SUCCEEDED:
-            self._metrics.activated(service, record.outcome, dict(phases(record)))
+        self._metrics.activated(service, record.outcome)
+        if spent:
+            self._metrics.phases(service, spent, activation_id=record.id)
             self._tracer.record(service, record)
-        else:
-            self._metrics.activated(service, record.outcome, {})

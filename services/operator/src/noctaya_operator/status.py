@@ -6,7 +6,7 @@ of unchanged conditions, the activation going on and - when a pass failed - the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,17 @@ from typing import Any
 from noctaya_api import names
 from noctaya_api.conditions import ConditionStatus, ConditionType, KeepReason, Phase, Reason, StepReason
 from noctaya_api.v1alpha1.base import Condition
-from noctaya_api.v1alpha1.llmservice_status import LLMServiceStatus, ModelStatus, PrewarmStatus
+from noctaya_api.v1alpha1.llmservice_status import (
+    RECENT_ACTIVATIONS,
+    ActivationRecord,
+    LLMServiceStatus,
+    ModelStatus,
+    PrewarmStatus,
+)
 from pydantic import ValidationError
 
 from noctaya_operator.activation_record import Seen, follow_activation
+from noctaya_operator.gateway_activations import GatewayActivation
 from noctaya_operator.kube.objects import Object, generation_of
 from noctaya_operator.observe import Observation
 from noctaya_operator.plan import ServicePlan
@@ -57,10 +64,12 @@ def succeeded(
     *,
     now: datetime,
     pulled: Mapping[str, str] | None = None,
+    told: Sequence[GatewayActivation] = (),
 ) -> LLMServiceStatus:
     """The status after a pass in which everything is as planned.
 
-    `pulled` is when the images of Pods were there, by the Pod's name.
+    `pulled` is when the images of Pods were there, by the Pod's name, `told` what gateways tell of their
+    activations.
     """
     before, phase = previous_status(service), _phase(plan, seen)
     autoscaling = _Aspect(
@@ -74,6 +83,7 @@ def succeeded(
         ConditionType.AUTOSCALING_READY: autoscaling,
         ConditionType.KEPT: _kept(plan, seen),
     }
+    activation = follow_activation(before.last_activation, activation_seen(seen, pulled or {}, told), now)
     return LLMServiceStatus(
         observed_generation=generation_of(service),
         phase=phase,
@@ -84,7 +94,8 @@ def succeeded(
         model=_model(before, plan, seen),
         prewarm=seen.prewarm,
         keep=keep_status(plan),
-        last_activation=follow_activation(before.last_activation, activation_seen(seen, pulled or {}), now),
+        last_activation=activation,
+        recent_activations=_recent(before, activation),
     )
 
 
@@ -132,7 +143,9 @@ def without_autoscaler(
     )
 
 
-def activation_seen(seen: Observation, pulled: Mapping[str, str]) -> Seen:
+def activation_seen(
+    seen: Observation, pulled: Mapping[str, str], told: Sequence[GatewayActivation] = ()
+) -> Seen:
     """What an activation is followed by."""
     return Seen(
         demanded=seen.demanded and not seen.held and not seen.asleep,
@@ -141,7 +154,16 @@ def activation_seen(seen: Observation, pulled: Mapping[str, str]) -> Seen:
         pods=seen.backend.pods,
         pulled=pulled,
         problem=seen.finding.message if seen.finding.hard else None,
+        gateways=told,
     )
+
+
+def _recent(before: LLMServiceStatus, activation: ActivationRecord | None) -> list[ActivationRecord]:
+    """The activations before the last one; a new one moves the former there."""
+    last = before.last_activation
+    if last is None or last.ended is None or (activation is not None and activation.ended is not None):
+        return before.recent_activations
+    return [last, *before.recent_activations][:RECENT_ACTIVATIONS]
 
 
 def _model(before: LLMServiceStatus, plan: ServicePlan, seen: Observation) -> ModelStatus | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -13,6 +13,11 @@ from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeM
 from noctaya_api.v1alpha1.scalars import GoDuration, Int32, Int64, Timestamp
 
 Count = Annotated[Int64, Field(ge=0)]
+
+ACTIVATION_ID: Final = "^[0-9a-f]{32}$"
+"""A W3C trace id."""
+RECENT_ACTIVATIONS: Final = 4
+"""Timelines kept beside the last one: with it a handful, in some 3 KB of an object."""
 
 
 class PrewarmState(StrEnum):
@@ -73,9 +78,10 @@ class ActivationDurations(KubeModel):
     """Time spent in each phase of an activation, as Go durations. A phase whose ends were not both seen is
     absent."""
 
-    autoscaling: GoDuration | None = Field(
-        default=None, description="From the request for a replica until replicas were written."
+    demand: GoDuration | None = Field(
+        default=None, description="From the request until the autoscaler was told of it."
     )
+    autoscaling: GoDuration | None = Field(default=None, description="Until replicas were written.")
     scheduling: GoDuration | None = Field(default=None, description="Until a node was found.")
     image_pull: GoDuration | None = Field(default=None, description="Until the images were there.")
     weights: GoDuration | None = Field(
@@ -83,18 +89,33 @@ class ActivationDurations(KubeModel):
     )
     start: GoDuration | None = Field(default=None, description="Until the engine's process started.")
     load: GoDuration | None = Field(default=None, description="From the start of the engine until ready.")
-    total: GoDuration | None = Field(default=None, description="From the first to the last time known.")
+    first_byte: GoDuration | None = Field(
+        default=None, description="From ready until the first byte of an answer to a request that had waited."
+    )
+    total: GoDuration | None = Field(default=None, description="From the request until ready.")
 
 
 class ActivationRecord(KubeModel):
     """Timeline of one activation: how the service came from no replica to a ready one.
 
-    Times of Pods are the kubelet's and whole seconds; the others are when the operator saw them.
+    Times of Pods are the kubelet's and whole seconds, those of requests the gateways', the others when the
+    operator saw them. No time is later than the next one: what was seen late is taken back.
     """
 
+    id: Annotated[str, Field(pattern=ACTIVATION_ID)] | None = Field(
+        default=None,
+        description="Id that the gateway that was asked first gave it: also in its log, in the header "
+        "x-noctaya-activation-id, and the trace id of its spans. Absent when no gateway tells.",
+    )
     outcome: ActivationOutcome = Field(description="How the activation stands.")
     pod: str | None = Field(default=None, description="Pod that the times are of.")
-    requested: Timestamp = Field(description="When a replica was asked for, as the operator saw it.")
+    requested: Timestamp = Field(
+        description="When a gateway was asked, or a replica was; as the operator saw it if no gateway tells."
+    )
+    keda_told: Timestamp | None = Field(
+        default=None,
+        description="When a gateway had told KEDA; with several gateways, the aggregate scaler.",
+    )
     replicas_written: Timestamp | None = Field(
         default=None, description="When the autoscaler had raised the replicas."
     )
@@ -105,6 +126,11 @@ class ActivationRecord(KubeModel):
     )
     started: Timestamp | None = Field(default=None, description="When the engine's process started.")
     ready: Timestamp | None = Field(default=None, description="When the replica took requests.")
+    first_byte: Timestamp | None = Field(
+        default=None,
+        description="When the first answer to a request that had waited began. Absent when none had, or no "
+        "gateway could be asked.",
+    )
     ended: Timestamp | None = Field(
         default=None,
         description="When the service was back at no replicas; the next activation is a new one.",
@@ -157,4 +183,10 @@ class LLMServiceStatus(KubeModel):
     )
     last_activation: ActivationRecord | None = Field(
         default=None, description="Timeline of the activation that is going on, or of the last one."
+    )
+    recent_activations: Annotated[list[ActivationRecord], Field(max_length=RECENT_ACTIVATIONS)] = Field(
+        default_factory=list,
+        exclude_if=lambda value: not value,
+        description="Timelines of the activations before the last one, the newest first.",
+        json_schema_extra={LIST_TYPE: "atomic"},
     )
