@@ -32,13 +32,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Faults reach into processes of the nodes, which only this provider has on this machine.
         cluster = choose_provider("host", confirmed=False)
         found = is_up(cluster)
-        cluster.start()
+        if not options.as_installed:
+            cluster.start()
     except ClusterError as error:
         print(f"noctaya-chaos: no cluster, so nothing was broken: {error}", file=sys.stderr)
         return USAGE_ERROR
     verdicts: list[Verdict] = []
     try:
-        with open_lab(cluster, state_folder(), gateways=GATEWAYS) as lab, lab.scene("chaos") as scene:
+        with (
+            open_lab(cluster, state_folder(), gateways=GATEWAYS, as_installed=options.as_installed) as lab,
+            lab.scene("chaos") as scene,
+        ):
             for verdict in examine(options.faults, Field(lab, scene)):
                 verdicts.append(verdict)
                 tell(verdict)
@@ -62,6 +66,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     names = [fault.name for fault in FAULTS]
     parser.add_argument("--only", action="append", choices=names, metavar="FAULT", help=", ".join(names))
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
+    parser.add_argument(
+        "--as-installed", action="store_true", help="take cluster, images and release as they are"
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into docs/reliability.md")
     options = parser.parse_args(argv)
     options.faults = wanted(options.only)

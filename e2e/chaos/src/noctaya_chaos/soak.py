@@ -69,12 +69,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         cluster = choose_provider("host", confirmed=False)
         found = is_up(cluster)
-        cluster.start()
+        if not options.as_installed:
+            cluster.start()
     except ClusterError as error:
         print(f"noctaya-soak: no cluster, so nothing was run: {error}", file=sys.stderr)
         return 2
     try:
-        with open_lab(cluster, state_folder(), gateways=2) as lab, lab.scene("soak") as scene:
+        with (
+            open_lab(cluster, state_folder(), gateways=2, as_installed=options.as_installed) as lab,
+            lab.scene("soak") as scene,
+        ):
             findings, failures = soak(Field(lab, scene), seconds=options.minutes * 60)
     finally:
         if not found and not options.keep:
@@ -91,6 +95,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="noctaya-soak", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"at least {FEWEST_MINUTES:g}")
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
+    parser.add_argument(
+        "--as-installed", action="store_true", help="take cluster, images and release as they are"
+    )
     options = parser.parse_args(argv)
     if not options.minutes >= FEWEST_MINUTES:
         parser.error(f"--minutes must be at least {FEWEST_MINUTES:g}: less shows nothing")
