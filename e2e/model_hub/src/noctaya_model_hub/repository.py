@@ -9,6 +9,7 @@ from noctaya_model_hub.content import Content, as_contents, git_sha1, sha256
 from noctaya_model_hub.faults import Faults
 from noctaya_model_hub.log import RequestLog
 from noctaya_model_hub.registry import Artifacts
+from noctaya_model_hub.sts import Lender
 
 DEFAULT_BRANCHES = ("main", "master")
 """Hugging Face's and ModelScope's default branch; both names always point to the same commit."""
@@ -96,6 +97,7 @@ class Hub:
     repositories: dict[str, Repository] = field(default_factory=dict)
     buckets: dict[str, dict[str, Content]] = field(default_factory=dict)
     s3_keys: dict[str, str] = field(default_factory=dict)
+    lender: Lender = field(default_factory=Lender)
     artifacts: dict[str, Artifacts] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
     page_size: int = 1000

@@ -1,6 +1,7 @@
 """The part of the S3 interface that downloads use: ListObjectsV2 and GetObject, path style.
 
-Requests must be signed by a key in `hub.s3_keys`; a hub without keys is a public one.
+Requests must be signed by a key in `hub.s3_keys`; a hub without keys is a public one. `POST /` is the token
+service, which lends keys.
 """
 
 import datetime
@@ -29,6 +30,8 @@ class S3:
     def answer(self, request: Request) -> Reply:
         """The reply; S3's XML error otherwise."""
         bucket_name, *parts = request.segments
+        if request.method == "POST" and not bucket_name:
+            return self._hub.lender.answer(request, self._hub.s3_keys)
         key = "/".join(parts)
         route = "s3-get" if key else "s3-list"
         if self._hub.s3_keys:
@@ -36,6 +39,9 @@ class S3:
                 check_signature(request, self._hub.s3_keys, now=datetime.datetime.now(datetime.UTC))
             except Refused as refused:
                 return _error(route, refused.code, str(refused), path=key)
+            access_key = request.query.get("X-Amz-Credential", "").partition("/")[0]
+            if not self._hub.lender.knows(access_key, request.query):
+                return _error(route, "InvalidToken", "the session token is not that of the key", path=key)
         bucket = self._hub.buckets.get(bucket_name)
         if bucket is None:
             return _error(route, "NoSuchBucket", "The specified bucket does not exist", path=key)

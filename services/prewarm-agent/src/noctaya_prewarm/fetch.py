@@ -65,9 +65,9 @@ class Fetcher:
             while position < piece.end:
                 self._check()
                 self._sleep(self._gate.delay())
-                request = self._source.request(piece.task.file)
                 before = piece.part.present
                 try:
+                    request = self._source.request(piece.task.file)
                     self._fetch_from(piece, request, position, writer)
                 except Denied as problem:
                     # A rotated credential is read with the next request; the same one is not tried again.

@@ -30,19 +30,23 @@ def proxy_for(scheme: str, host: str, port: int) -> Proxy | None:
         BadSettings: the variable holds something else than the URL of an HTTP proxy.
     """
     found = urllib.request.getproxies_environment()
-    url = found.get(scheme) or found.get("all")
+    name = scheme if found.get(scheme) else "all"
+    url = found.get(name)
     if not url or _is_exempt(host, port, found.get("no", "")):
         return None
     parts = urllib.parse.urlsplit(url if "://" in url else f"http://{url}")
-    name = f"{scheme.upper()}_PROXY"
-    if parts.scheme != "http" or not parts.hostname:
+    variable = f"{name.upper()}_PROXY"
+    if parts.scheme != "http":
         raise BadSettings(
-            f"{name} names a proxy of the kind {parts.scheme}://; only http:// proxies are supported"
+            f"{variable} names a proxy of the kind {parts.scheme}://; name its http:// port: what goes "
+            "through that to an https:// hub is encrypted all the same"
         )
+    if not parts.hostname:
+        raise BadSettings(f"{variable} names no host")
     try:
         proxy_port = parts.port or 80
     except ValueError as error:
-        raise BadSettings(f"{name} has no valid port") from error
+        raise BadSettings(f"{variable} has no valid port") from error
     return Proxy(host=parts.hostname, port=proxy_port, authorization=_authorization(parts))
 
 

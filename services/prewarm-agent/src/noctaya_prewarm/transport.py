@@ -1,4 +1,4 @@
-"""HTTP GET over blocking sockets: one connection a thread, one read of the socket a block.
+"""HTTP over blocking sockets: one connection a thread, one read of the socket a block.
 
 A model is gigabytes; what an HTTP library adds to each block is what the transfer costs. The standard
 library's client costs less than half of an asyncio client a byte (README, Threads).
@@ -36,7 +36,9 @@ class Request:
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent to the URL's own server only."""
     method: str = "GET"
-    """GET or HEAD."""
+    """GET, HEAD, or POST of what may be sent twice."""
+    content: bytes | None = field(default=None, repr=False)
+    """Body; sent to the URL's own server only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +84,9 @@ class Client:
             headers = dict(request.headers)
             if origin == own:
                 headers.update(request.credentials)
-            response = self._ask(request.method, url, origin, headers, exchange)
+            content = request.content if origin == own else None
+            wanted = Request(url=url, headers=headers, method=request.method, content=content)
+            response = self._ask(wanted, origin, exchange)
             location = response.headers.get("Location")
             if response.status not in _REDIRECTS or location is None:
                 return Answer(
@@ -126,36 +130,33 @@ class Client:
         while self._idle:
             self._idle.popitem()[1].http.close()
 
-    def _ask(
-        self, method: str, url: str, origin: Origin, headers: Mapping[str, str], exchange: Exchange
-    ) -> http.client.HTTPResponse:
+    def _ask(self, request: Request, origin: Origin, exchange: Exchange) -> http.client.HTTPResponse:
         kept = self._idle.pop(origin, None)
         if kept is not None:
             # The server may have closed it while it was idle; what only reads may be sent again.
             self._busy = (origin, kept, None)
             try:
-                return self._send(kept, method, url, headers, exchange)
+                return self._send(kept, request, exchange)
             except Retryable as failure:
                 if exchange.stalled or isinstance(failure.__cause__, TimeoutError):
                     raise
         connection = connect(origin, context=self._context, timeout=self._timeout)
         self._busy = (origin, connection, None)
-        return self._send(connection, method, url, headers, exchange)
+        return self._send(connection, request, exchange)
 
-    def _send(
-        self, connection: Connection, method: str, url: str, headers: Mapping[str, str], exchange: Exchange
-    ) -> http.client.HTTPResponse:
+    def _send(self, connection: Connection, request: Request, exchange: Exchange) -> http.client.HTTPResponse:
         assert self._busy is not None
         exchange.attach(connection.http.sock)
         own = {"User-Agent": self._agent, "Accept": "*/*", "Accept-Encoding": "identity"}
-        sent = {**own, **connection.headers(), **headers}
+        sent = {**own, **connection.headers(), **request.headers}
         try:
             with exchange.waiting():
-                connection.http.request(method, connection.target(url), headers=sent)
+                target = connection.target(request.url)
+                connection.http.request(request.method, target, body=request.content, headers=sent)
                 response = connection.http.getresponse()
         except (OSError, http.client.HTTPException) as error:
             self.drop()
             why = "no answer in time" if exchange.stalled or isinstance(error, TimeoutError) else str(error)
-            raise Retryable(f"{shown(url)}: {why or type(error).__name__}") from error
+            raise Retryable(f"{shown(request.url)}: {why or type(error).__name__}") from error
         self._busy = (self._busy[0], connection, response)
         return response

@@ -49,8 +49,19 @@ def test_m3_credentials_of_a_proxy_are_decoded_and_not_shown(monkeypatch: pytest
     assert found.authorization == "Basic dXNAZXI6cGE6c3M="
 
 
-@pytest.mark.parametrize("url", ["socks5://proxy.example:1080", "http://proxy.example:none", "http://"])
-def test_m3_another_kind_of_proxy_is_refused_by_variable(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", url)
-    with pytest.raises(BadSettings, match="HTTPS_PROXY"):
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "ALL_PROXY"])
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://proxy.example:3129", "of the kind https://; name its http:// port"),
+        ("socks5://proxy.example:1080", "of the kind socks5://"),
+        ("http://proxy.example:none", "no valid port"),
+        ("http://", "no host"),
+    ],
+)
+def test_m3_another_kind_of_proxy_is_refused_by_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str, url: str, why: str
+) -> None:
+    monkeypatch.setenv(variable, url)
+    with pytest.raises(BadSettings, match=f"{variable} .*{why}"):
         proxy_for("https", "hub.example", 443)

@@ -23,6 +23,7 @@ from noctaya_prewarm.secret import SecretDir
 from noctaya_prewarm.settings import AgentSettings
 from noctaya_prewarm.sources.s3_answers import Listed, digest_of_head, failure, parse_page, parts_of
 from noctaya_prewarm.sources.sigv4 import Keys, encode, plain_query, presign
+from noctaya_prewarm.sources.web_identity import from_environment
 from noctaya_prewarm.transport import Client, Request
 from noctaya_prewarm.trust import tls_context
 from noctaya_prewarm.watch import Exchange
@@ -38,7 +39,8 @@ class Bucket:
     """The objects of a bucket below a prefix.
 
     Keys are those of the Secret (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`), else the
-    environment's variables of these names; without any, requests are not signed, as for a public bucket.
+    environment's variables of these names, else those that the Pod's identity is exchanged for
+    (`web_identity`); without any, requests are not signed, as for a public bucket.
 
     Args:
         source: the parsed URI.
@@ -61,6 +63,7 @@ class Bucket:
         self._secret = SecretDir(settings.secret_dir)
         self._context = tls_context(settings.ca_file)
         self._now = now
+        self._identity = from_environment(region=self._region, context=self._context, now=now)
         self._where = f"s3://{self._bucket}/{self._prefix}"
 
     def list(self) -> Listing:
@@ -187,4 +190,6 @@ class Bucket:
             token = os.environ.get("AWS_SESSION_TOKEN", "")
         if bool(access_key) != bool(secret_key):
             raise BadSettings(f"of {names[0]} and {names[1]} only one has a value")
-        return Keys(access_key=access_key, secret_key=secret_key, session_token=token) if access_key else None
+        if access_key:
+            return Keys(access_key=access_key, secret_key=secret_key, session_token=token)
+        return self._identity.keys() if self._identity is not None and not self._secret else None
