@@ -1,8 +1,8 @@
 """Stand-in for scheduler and kubelet: binds Pods to a node and says what becomes of them. Nothing runs.
 
 What a Pod does is told by the image of its first container: `.../missing:1` can't be pulled, `.../slow:1`
-runs and never gets ready, `.../unschedulable:1` finds no node, `.../crash:1` crashes again and again. Pods of
-Jobs succeed. Everything else is ready at once.
+runs and gets ready when it is told to, `.../unschedulable:1` finds no node, `.../crash:1` crashes again and
+again. Pods of Jobs succeed. Everything else is ready at once.
 """
 
 from __future__ import annotations
@@ -63,12 +63,27 @@ class FakeNode:
             }
             self._request("POST", f"{path}/binding", binding)
         elif "podIP" not in pod["status"]:
-            self._report(path, {**_status(pod, fate), **self._address()})
+            address = self.address(pod)
+            placed = {"podIP": address, "podIPs": [{"ip": address}], "hostIP": "10.0.0.1"}
+            self._report(path, {**_status(pod, fate), **placed})
 
-    def _address(self) -> Object:
+    def address(self, pod: Object) -> str:
+        """The address that a Pod gets; one of its own, behind which nothing is."""
         high, low = divmod(next(self._addresses), 250)
-        address = f"10.244.{high % 250}.{low + 2}"
-        return {"podIP": address, "podIPs": [{"ip": address}], "hostIP": "10.0.0.1"}
+        return f"10.244.{high % 250}.{low + 2}"
+
+    def loaded(self, pod: Object) -> None:
+        """A slow Pod, as it is now, gets ready after all."""
+        metadata, status = pod["metadata"], pod["status"]
+        over = {"ready": True, "started": True}
+        ready = {
+            "containerStatuses": [{**each, **over} for each in status["containerStatuses"]],
+            "conditions": [
+                each if each["status"] == "True" else _condition(each["type"], True)
+                for each in status["conditions"]
+            ],
+        }
+        self._report(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", ready)
 
     def _report(self, path: str, status: Object) -> None:
         self._request(

@@ -44,6 +44,11 @@ class OperatorProcess:
         assert self._child is not None, "it was not started"
         return self._child
 
+    @property
+    def metrics_address(self) -> str:
+        """Where /metrics is: `host:port`, another one after each start."""
+        return f"127.0.0.1:{self._metrics}"
+
     def start(self, *, ready: bool = True) -> OperatorProcess:
         """Start it and, unless not `ready`, return once /readyz is 200. Raises ChildFailed."""
         for _ in range(PORT_TRIES):
@@ -93,7 +98,7 @@ class OperatorProcess:
 
     def metrics(self) -> str:
         """Text of /metrics."""
-        return httpx.get(f"http://127.0.0.1:{self._metrics}/metrics", trust_env=False).text
+        return httpx.get(f"http://{self.metrics_address}/metrics", trust_env=False).text
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Its log records."""

@@ -1,0 +1,133 @@
+"""One running system for all tests here, and a Prometheus with the shipped alerts, sixty times as fast."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import trustme
+import yaml
+from noctaya_apiserver.client import Object, load_objects
+from noctaya_monitoring.fleet import PAIRS, Fleet, Wanted
+from noctaya_monitoring.pace import quickened
+from noctaya_monitoring.processes import Server
+from noctaya_monitoring.prometheus import Prometheus
+from noctaya_monitoring.scrape import jobs
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "observability"
+FACTOR = 60.0
+FACTORS = {"NoctayaActivationSlowerThanUsual": 240.0}
+"""Its hour is the time between a usual cold start and one that is not: a quarter of a minute here."""
+THRESHOLDS = {"NoctayaActivationSlow": ("> 180", "> 3")}
+CERTIFICATE_DAYS = 13
+STALLED = "org/stalled"
+
+
+def certificates() -> dict[str, bytes]:
+    """What the Secret of a scaler's TLS holds, near its end."""
+    authority = trustme.CA()
+    end = datetime.now(UTC) + timedelta(days=CERTIFICATE_DAYS)
+    leaf = authority.issue_cert("localhost", not_after=end)
+    chain = b"".join(blob.bytes() for blob in leaf.cert_chain_pems)
+    return {
+        "scaler-tls/tls.crt": chain,
+        "scaler-tls/tls.key": leaf.private_key_pem.bytes(),
+        "scaler-tls/ca.crt": authority.cert_pem.bytes(),
+    }
+
+
+def wanted() -> list[Wanted]:
+    """The services, named after what happens to them."""
+    tls = {"serverSecretName": "server", "authenticationRef": {"name": "client"}}
+    return [
+        Wanted(name="chat"),
+        Wanted(name="late"),
+        Wanted(name="full", spec={"endpoint": {"maxQueue": 1}}),
+        Wanted(name="deaf", spec={"scaling": {"activationTimeout": "6s"}}, listens=False),
+        Wanted(
+            name="sealed",
+            spec={"scaling": {"externalScaler": {"tls": tls}}},
+            mounted=certificates(),
+            listens=False,
+        ),
+        Wanted(name="pair", namespace=PAIRS),
+    ]
+
+
+@pytest.fixture(scope="session")
+def agent_address() -> str:
+    """A loopback address of our own: agents of downloads have one port, the operator knows no other."""
+    for _ in range(50):
+        address = f"127.{random.randint(1, 254)}.{random.randint(0, 254)}.{random.randint(2, 254)}"
+        with socket.socket() as probe:
+            try:
+                probe.bind((address, 8080))
+            except OSError:
+                continue
+            return address
+    raise OSError("port 8080 is taken on every loopback address: another program listens on all of them")
+
+
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory: pytest.TempPathFactory, agent_address: str) -> Iterator[Fleet]:
+    """The system; nobody listens to `deaf` and `sealed`."""
+    folder = tmp_path_factory.mktemp("fleet")
+    with Fleet(folder, wanted=wanted(), agent=agent_address) as running:
+        full = running.services["full"].keda
+        assert full is not None
+        full.load_seconds = None
+        yield running
+
+
+@pytest.fixture(scope="session")
+def rules() -> dict[str, Any]:
+    """The alerts as they are shipped."""
+    found: dict[str, Any] = yaml.safe_load((EXAMPLE / "rules.yaml").read_text())["spec"]
+    return found
+
+
+@pytest.fixture(scope="session")
+def prometheus(
+    fleet: Fleet, rules: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    """Prometheus with the shipped ServiceMonitors and alerts."""
+    quick = quickened(rules, factor=FACTOR, factors=FACTORS, thresholds=THRESHOLDS)
+    monitors: list[Object] = load_objects(EXAMPLE / "servicemonitors.yaml")
+    found = jobs(monitors, found=fleet.discovery.file, places=fleet.places())
+    with Prometheus(tmp_path_factory.mktemp("prometheus"), jobs=found, rules=quick) as running:
+        yield running
+
+
+@pytest.fixture
+def server(fleet: Fleet) -> Iterator[Callable[..., Server]]:
+    """Starts one more program of ours for a test."""
+    started: list[Server] = []
+
+    def start(program: str, *arguments: str, name: str, env: dict[str, str] | None = None) -> Server:
+        found = Server(program, *arguments, log=fleet.folder / f"{name}.log", env=env)
+        started.append(found)
+        return found
+
+    yield start
+    for each in reversed(started):
+        each.child.stop()
+
+
+@pytest.fixture
+def stalled_hub(server: Callable[..., Server]) -> str:
+    """URL of a hub that sends nothing of a model's weights."""
+    hub = server(
+        "noctaya-model-hub", "--host=127.0.0.1", "--port=0", "--cdn-port=0", "--s3-port=0", name="hub"
+    )
+    url = hub.words(r"hub (\S+) cdn")[1]
+    files = {"config.json": "{}", "model.safetensors": {"size": 4 << 20}}
+    httpx.put(f"{url}/_hub/repositories/{STALLED}", json={"files": files}, trust_env=False).raise_for_status()
+    fault = {"on": {"route": "cdn"}, "effect": {"stall_after": 0}}
+    httpx.post(f"{url}/_hub/faults", json=fault, trust_env=False).raise_for_status()
+    return url
