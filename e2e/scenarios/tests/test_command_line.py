@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from typing import Any
-
+from noctaya_scenarios.command_line import noctaya
 from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import service_spec
 from noctaya_scenarios.scene import Scene
-
-
-def noctaya(lab: Lab, *arguments: str) -> tuple[int, Any]:
-    """Exit code and JSON of the command."""
-    command = [sys.executable, "-m", "noctaya_cli", *arguments, "--output=json"]
-    kubeconfig = f"--kubeconfig={lab.cluster.kubeconfig}"
-    done = subprocess.run([*command, kubeconfig], capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout, f"{arguments} ended with {done.returncode}: {done.stderr}"
-    return done.returncode, json.loads(done.stdout)
 
 
 def test_t1_explain_tells_where_a_cold_start_spent_its_time(lab: Lab, scene: Scene) -> None:
