@@ -90,6 +90,23 @@ def test_arguments_that_can_not_be_rendered_are_a_problem(tmp_path: Path) -> Non
     assert ".Model.Size" in done.stderr
 
 
+def test_what_a_service_is_kept_is_read_and_what_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    def validate(text: str) -> Result:
+        metadata = f'{{name: tiny, annotations: {{serving.noctaya.io/keep: "{text}"}}}}'
+        service = SERVICE.replace("RUNTIME", "{name: engine}").replace("{name: tiny}", metadata)
+        return noctaya("validate", manifest(tmp_path, service))
+
+    assert "0 to 1 replicas, kept awake 2 until 2026-11-30T18:00:00Z" in (
+        validate("awake 2 until 2026-11-30T19:00:00+01:00").stdout
+    )
+    refused = validate("for ever")
+    assert refused.exit_code == 1
+    assert (
+        "LLMService/tiny: metadata.annotations[serving.noctaya.io/keep]: 'for ever' is neither"
+        in refused.stderr
+    )
+
+
 def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     done = noctaya("validate", tmp_path / "none.yaml")
     assert done.exit_code == 1

@@ -6,6 +6,8 @@ Errors name the object and the field, because manifests often hold many of both.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from noctaya_api import names
+from noctaya_api.keep import Keep, KeepError, keep_of
 from noctaya_api.model_source import ModelSource, ModelSourceError
 from noctaya_api.runtime_selection import RuntimeSelectionError, select_runtime
 from noctaya_api.template import TemplateContext, TemplateError, render, render_args
@@ -65,6 +67,15 @@ def resolve_source(service: LLMService) -> ModelSource:
         return source.parsed()
     except ModelSourceError as error:
         raise PlanError(subject, "spec.model.source.uri", str(error)) from error
+
+
+def resolve_keep(service: LLMService) -> Keep | None:
+    """What the annotation `keep` asks for; raises PlanError when it can't be read."""
+    try:
+        return keep_of(service.metadata.annotations)
+    except KeepError as error:
+        field = f"metadata.annotations[{names.ANNOTATION_KEEP}]"
+        raise PlanError(subject_of(service), field, str(error)) from error
 
 
 def render_container(service: LLMService, runtime: InferenceRuntime, *, model_path: str) -> RenderedContainer:

@@ -10,6 +10,7 @@ from noctaya_cli.planning import plan_probes
 from noctaya_cli.rendering import (
     PlanError,
     render_container,
+    resolve_keep,
     resolve_runtime,
     resolve_source,
     subject_of,
@@ -60,6 +61,8 @@ def describe_service(service: LLMService, manifests: Manifests) -> str:
     source = resolve_source(service)
     scaling = service.spec.scaling
     line = f"{subject_of(service)}: {source.uri}, {scaling.min} to {scaling.max} replicas"
+    if (keep := resolve_keep(service)) is not None:
+        line += f", kept {keep.text}"
     if not manifests.runtimes:
         wanted = service.spec.runtime
         vendors = " or ".join(wanted.selector.vendor) if wanted.selector is not None else ""
