@@ -21,6 +21,7 @@ _WANTED: Final = {
     "noctaya_gateway_held": "held",
     "noctaya_gateway_pending": "pending",
     "noctaya_gateway_scaler_streams": "streams",
+    'noctaya_gateway_rejections_total{reason="queue_full"}': "refused",
 }
 
 
@@ -33,6 +34,12 @@ class GatewayNumbers:
     pending: int
     gateways: int
     """How many answered."""
+    fullest: int = 0
+    """Admitted requests of the gateway that has most: each has slots of its own."""
+    refused: int = 0
+    """Requests refused for a full queue since the gateways started."""
+    streams: int = 0
+    """Streams that KEDA has open to them; none when there is an aggregate scaler."""
 
 
 class ProxyForbidden(Exception):
@@ -58,6 +65,9 @@ def read_demand(cluster: Reader, gateway_pods: list[Object]) -> dict[tuple[str, 
                 so_far.held + numbers.get("held", 0),
                 so_far.pending + numbers.get("pending", 0),
                 so_far.gateways + 1,
+                fullest=max(so_far.fullest, numbers.get("pending", 0)),
+                refused=so_far.refused + numbers.get("refused", 0),
+                streams=so_far.streams + numbers.get("streams", 0),
             )
     return found
 
@@ -68,6 +78,23 @@ def gateway_pods(cluster: Reader, namespace: str | None) -> list[Object]:
     return cluster.items(core_path("pods", namespace), labels=labels)
 
 
+def streams_of(cluster: Reader, namespace: str, service: str, numbers: GatewayNumbers) -> int | None:
+    """Streams that KEDA has open to a service: to its aggregate scaler, if it has one, else to its gateway.
+
+    None when the scaler can't be asked.
+
+    Raises:
+        ClusterError: Pods can't be listed.
+    """
+    labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY},{names.LABEL_SCALER}={service}"
+    scalers = cluster.items(core_path("pods", namespace), labels=labels)
+    if not scalers:
+        return numbers.streams
+    answers = [_ask(cluster, pod, names.AGGREGATOR_PORT) for pod in scalers if _serves(pod)]
+    heard = [answer.get("streams", 0) for answer in answers if answer is not None]
+    return sum(heard) if heard else None
+
+
 def service_of(pod: Object) -> str:
     """The service a gateway Pod belongs to."""
     labels = (pod.get("metadata") or {}).get("labels") or {}
@@ -75,7 +102,7 @@ def service_of(pod: Object) -> str:
 
 
 def parse_metrics(text: str) -> dict[str, int]:
-    """The samples without labels that are looked at."""
+    """The samples that are looked at."""
     found = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
@@ -87,9 +114,9 @@ def parse_metrics(text: str) -> dict[str, int]:
     return found
 
 
-def _ask(cluster: Reader, pod: Object) -> dict[str, int] | None:
+def _ask(cluster: Reader, pod: Object, port: int = names.GATEWAY_PORT) -> dict[str, int] | None:
     namespace, name = _meta(pod, "namespace"), _meta(pod, "name")
-    path = f"{core_path('pods', namespace)}/{name}:{names.GATEWAY_PORT}/proxy{names.PATH_METRICS}"
+    path = f"{core_path('pods', namespace)}/{name}:{port}/proxy{names.PATH_METRICS}"
     try:
         return parse_metrics(cluster.text(path))
     except NotAllowed as error:

@@ -12,7 +12,15 @@ from noctaya_api import names
 from noctaya_api.activation_timeline import phases
 
 from noctaya_cli.cluster.access import ClusterError, NotThere, Object, Reader, core_path, service_path
-from noctaya_cli.cluster.demand import GatewayNumbers, ProxyForbidden, gateway_pods, read_demand, service_of
+from noctaya_cli.cluster.demand import (
+    GatewayNumbers,
+    ProxyForbidden,
+    gateway_pods,
+    read_demand,
+    service_of,
+    streams_of,
+)
+from noctaya_cli.cluster.gateway_trouble import with_trouble
 from noctaya_cli.cluster.remedies import remedy
 from noctaya_cli.cluster.service_view import ServiceView, view_of
 from noctaya_cli.cluster.waterfall import Waterfall, age, draw_text, waterfall_of
@@ -61,6 +69,8 @@ def explain(cluster: Reader, namespace: str, name: str, *, now: datetime) -> Exp
         numbers = read_demand(cluster, pods).get((namespace, name))
         if numbers is None:
             remarks.append("no gateway of this service answers: clients can't reach it either")
+        else:
+            service = with_trouble(service, numbers, streams_of(cluster, namespace, name, numbers))
     except ProxyForbidden:
         remarks.append("demand is not shown: that takes the right to get pods/proxy")
     except ClusterError as error:

@@ -12,7 +12,7 @@ from noctaya_api import names
 from noctaya_cli.cluster.access import ClusterError, NotAllowed, NotThere, Object, Reader, core_path
 from noctaya_cli.cluster.demand import gateway_pods, service_of
 from noctaya_cli.cluster.finding import Finding, Level, good, problem, warning
-from noctaya_cli.cluster.remedies import remedy
+from noctaya_cli.cluster.remedies import QUEUE_FULL, remedy
 from noctaya_cli.cluster.service_view import view_of
 
 EXPIRES_SOON: Final = 14.0
@@ -73,6 +73,14 @@ def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
                 continue
             streams += int(numbers.get("noctaya_gateway_scaler_streams", 0))
             waiting = numbers.get("noctaya_gateway_undelivered_demand_seconds", 0.0)
+            slots = view_of(service).slots
+            if port == names.GATEWAY_PORT and numbers.get("noctaya_gateway_pending", 0.0) >= slots:
+                advice = remedy(QUEUE_FULL)
+                yield problem(
+                    "demand",
+                    f"{key[0]}/{key[1]}: queue full: all {slots} slots of {_name(pod)} are taken",
+                    remedy=f"{advice.meaning} {advice.action}" if advice else "",
+                )
             if waiting > UNDELIVERED:
                 yield problem(
                     "demand",

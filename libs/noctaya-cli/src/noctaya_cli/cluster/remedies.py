@@ -10,6 +10,10 @@ from typing import Final
 
 from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 
+QUEUE_FULL: Final = "QueueFull"
+KEDA_NOT_LISTENING: Final = "KedaNotListening"
+"""Reasons that gateways give, not the operator: no condition has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -180,6 +184,14 @@ REMEDIES: Final[dict[str, Remedy]] = {
     StepReason.AUTOSCALING_UNAVAILABLE: Remedy(
         "KEDA is not installed: the API has no ScaledObject.",
         "Install KEDA; the operator goes on within a minute.",
+    ),
+    QUEUE_FULL: Remedy(
+        "Further requests are refused with 429 `queue_full`.",
+        "Raise `spec.scaling.max` if replicas are busy, `spec.endpoint.maxQueue` if they are only starting.",
+    ),
+    KEDA_NOT_LISTENING: Remedy(
+        "Requests are held, and nobody who could start a replica hears of it.",
+        "`noctaya doctor` says whether KEDA runs; else a NetworkPolicy on port 9090, or mTLS on one side.",
     ),
     StepReason.DEMAND_AUTHENTICATION: Remedy(
         "The Secret between gateways and scaler can't be used.",

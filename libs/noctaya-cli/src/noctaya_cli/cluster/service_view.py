@@ -20,6 +20,8 @@ QUIET = frozenset(
     {"ScaledToZero", "Pending", "ModelLoading", "Starting", "Activating", "Prewarming", "Asleep"}
 )
 """Reasons of Ready=False that are no problem by themselves."""
+DEFAULT_SLOTS: Final = 100
+"""`endpoint.maxQueue` of an object that was stored before the CRD had its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,8 @@ class ServiceView:
     model: str
     ready: int
     maximum: int
+    slots: int
+    """Requests that one gateway admits."""
     stale: bool
     """True when the operator has not looked at the newest spec."""
     activation: ActivationRecord | None
@@ -95,6 +99,7 @@ def view_of(service: Mapping[str, Any]) -> ServiceView:
         model=str(source.get("uri") or "-"),
         ready=_integer(status.get("replicas")),
         maximum=_integer(_mapping(spec, "scaling").get("max"), 1),
+        slots=_integer(_mapping(spec, "endpoint").get("maxQueue"), DEFAULT_SLOTS),
         stale=bool(generation) and status.get("observedGeneration", generation) != generation,
         activation=_activation(status),
         problems=tuple(_problems(status)),

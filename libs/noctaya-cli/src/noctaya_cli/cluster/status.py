@@ -9,6 +9,7 @@ from typing import Any
 
 from noctaya_cli.cluster.access import ClusterError, NotThere, Reader, services_path
 from noctaya_cli.cluster.demand import GatewayNumbers, ProxyForbidden, gateway_pods, read_demand
+from noctaya_cli.cluster.gateway_trouble import with_trouble
 from noctaya_cli.cluster.service_view import ServiceView, view_of
 from noctaya_cli.cluster.table import draw_table
 
@@ -37,7 +38,7 @@ def read_fleet(cluster: Reader, namespace: str | None) -> Fleet:
         raise ClusterError(
             "this cluster has no LLMServices: the CRDs of Noctaya are not installed"
         ) from error
-    services = sorted((view_of(each) for each in raw), key=_order)
+    services = [view_of(each) for each in raw]
     numbers: Mapping[tuple[str, str], GatewayNumbers] = {}
     remark = ""
     if services:
@@ -47,7 +48,8 @@ def read_fleet(cluster: Reader, namespace: str | None) -> Fleet:
             remark = "demand and queue are not shown: they take the right to get pods/proxy"
         except ClusterError as error:
             remark = f"demand and queue are not shown: {error}"
-    return Fleet(services=tuple(services), numbers=numbers, remark=remark)
+    seen = (with_trouble(each, numbers.get((each.namespace, each.name))) for each in services)
+    return Fleet(services=tuple(sorted(seen, key=_order)), numbers=numbers, remark=remark)
 
 
 def draw_fleet(fleet: Fleet, *, now: datetime, everywhere: bool, width: int | None) -> Iterator[str]:
