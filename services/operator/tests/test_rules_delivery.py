@@ -46,13 +46,15 @@ def collected(cluster: Cluster, kind: object, name: str) -> None:
     cluster.server.remove(kind, NAMESPACE, name)  # type: ignore[arg-type]
 
 
-async def test_m6_what_the_agent_answers_shows_within_seconds() -> None:
+@pytest.mark.parametrize("ready", [False, True], ids=["begun", "a Pod without a probe is ready at once"])
+async def test_m6_what_the_agent_answers_shows_within_seconds(ready: bool) -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(**PREWARMED)
         cluster.progress[URL] = progress(
             1610612736, bytesPerSecond=104857600, currentFile="a", etaSeconds=138, attempt=1
         )
-        await cluster.prewarm_pod(RUNNING)
+        conditions = [{"type": "Ready", "status": str(ready)}]
+        await cluster.prewarm_pod({**RUNNING, "conditions": conditions})
         assert cluster.status()["prewarm"] == {
             "state": "Running",
             "bytesDone": 1610612736,

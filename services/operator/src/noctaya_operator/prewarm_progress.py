@@ -63,7 +63,7 @@ def prewarm_status(
         known["message"] = why
     known.pop("digest", None)
     return PrewarmStatus(
-        state=_state(state, running, findings),
+        state=_state(state, running),
         started_at=status.get("startTime"),
         finished_at=_finished(job, status),
         node=_node(pods) or (before.node if same and before is not None else None),
@@ -76,24 +76,29 @@ def _said(report: Report | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in {None, ""}}
 
 
-def _state(state: JobState, pods: Sequence[Object], findings: Sequence[Finding]) -> PrewarmState:
+def _state(state: JobState, pods: Sequence[Object]) -> PrewarmState:
     match state:
         case JobState.COMPLETE:
             return PrewarmState.COMPLETE
         case JobState.FAILED:
             return PrewarmState.FAILED
-    running = bool(pods) and findings[0].reason is ObservationReason.MODEL_LOADING
-    return PrewarmState.RUNNING if running or any(map(_pulls, pods)) else PrewarmState.PENDING
+    return PrewarmState.RUNNING if any(map(_works, pods)) else PrewarmState.PENDING
 
 
-def _pulls(pod: Object) -> bool:
-    """Whether an artifact is on its way from its registry, which is before the agent's own container."""
-    return any(init_container_runs(pod, name) for name in BEFORE)
+def _works(pod: Object) -> bool:
+    """Whether the agent runs, or what brings an artifact before it."""
+    if any(init_container_runs(pod, name) for name in BEFORE):
+        return True
+    return _runs(pod, "containerStatuses", names.CONTAINER_PREWARM)
 
 
 def init_container_runs(pod: Mapping[str, Any], name: str) -> bool:
     """Whether an init container of a Pod runs at the moment."""
-    entries = (pod.get("status") or {}).get("initContainerStatuses")
+    return _runs(pod, "initContainerStatuses", name)
+
+
+def _runs(pod: Mapping[str, Any], field: str, name: str) -> bool:
+    entries = (pod.get("status") or {}).get(field)
     return any(
         isinstance(entry, Mapping)
         and entry.get("name") == name
