@@ -227,7 +227,7 @@ FAULTS: Final = (
     Fault(
         name="gateways-parted",
         done="no packet between the gateways and the scaler for 30 s",
-        expected="nothing fails, the busy service is not scaled to zero",
+        expected="nothing fails; no scale to zero within `scaleDownStabilization` (here 60 s)",
         promise=ALL_WELL,
         inflict=gateways_parted_from_scaler,
         seconds=30.0,

@@ -19,7 +19,9 @@ Object = dict[str, Any]
 WARM: Final = "warm"
 COLD: Final = "cold"
 KEYS: Final = "keys"
-PARTS: Final = ("gateway", "scaler")
+STABILIZATION: Final = "60s"
+"""Of the busy service. Gateways that the scaler has not heard for 10 s count as gone, whatever the reason, since
+an accelerator must come free when they are; so a parting is survived for this long and no longer."""
 
 
 class Field:
@@ -43,6 +45,7 @@ class Field:
         warm = self.scene.deploy(
             WARM,
             runtime=self.scene.runtime(WARM),
+            scaling={"scaleDownStabilization": STABILIZATION},
             endpoint={"authentication": {"secretRef": {"name": KEYS, "key": "keys"}}},
         ).with_key("first-key")
         cold = self.scene.deploy(COLD, runtime=self.scene.runtime(COLD))
