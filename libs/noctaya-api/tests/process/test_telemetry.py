@@ -1,9 +1,11 @@
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from noctaya_api.process.telemetry import configure_tracing
+from noctaya_api.process.telemetry import configure_tracing, flush_tracing
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 
 class Collector:
@@ -67,3 +69,18 @@ def test_the_environments_service_name_wins(collector: Collector, monkeypatch: p
     assert provider is not None
     assert provider.resource.attributes["service.name"] == "named-by-hand"
     provider.shutdown()
+
+
+def test_a_collector_that_hangs_does_not_hold_up_the_stop() -> None:
+    release = threading.Event()
+
+    class Hanging(SpanProcessor):
+        def shutdown(self) -> None:
+            release.wait(30)
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Hanging())
+    began = time.monotonic()
+    flush_tracing(provider, timeout=0.05)
+    assert time.monotonic() - began < 10
+    release.set()

@@ -80,8 +80,8 @@ def build_api(
             return JSONResponse({"status": "ready"})
         return JSONResponse({"error": {"code": "not_ready", "message": problem}}, status_code=503)
 
-    async def metrics() -> Response:
-        body, content_type = render(registry)
+    async def metrics(request: Request) -> Response:
+        body, content_type = render(registry, request.headers.get("accept"))
         return Response(body, headers={"content-type": content_type})
 
     async def demand(request: Request) -> Response:
@@ -115,7 +115,8 @@ def build_api(
         response_class=Response,
         response_model=None,
         summary="Report one gateway's complete demand",
-        description="Sent on every change and every two seconds. 204 also answers a stale sequence.",
+        description="Sent on every change and every two seconds. 204 also answers a stale sequence. The "
+        "headers x-noctaya-activation-id and traceparent may name the activation that the demand is of.",
         responses={
             400: _error("Not a report: too large, not JSON, an unknown field, or a value out of range"),
             401: _error("No valid report token"),
@@ -159,7 +160,7 @@ class ReportsFirst:
 def _probe(
     app: FastAPI,
     path: str,
-    endpoint: Callable[[], Awaitable[Response]],
+    endpoint: Callable[..., Awaitable[Response]],
     *,
     summary: str,
     responses: dict[int | str, dict[str, Any]],

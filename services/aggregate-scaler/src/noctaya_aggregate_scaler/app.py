@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from noctaya_api.demand.ledger import DemandLedger
 from noctaya_api.demand.report import MIN_TOKEN_BYTES
@@ -16,14 +17,19 @@ from noctaya_api.process.lifecycle import Stop, run
 from noctaya_api.process.logs import configure_logging
 from noctaya_api.process.metrics import new_registry
 from noctaya_api.process.settings import load_settings
+from noctaya_api.process.telemetry import configure_tracing, flush_tracing
 from noctaya_api.process.token_file import TokenFile
 
+from noctaya_aggregate_scaler.activations import Activations
 from noctaya_aggregate_scaler.aggregate import Aggregate
 from noctaya_aggregate_scaler.api import ReportsFirst, build_api
 from noctaya_aggregate_scaler.auth import ReportAuthenticator, TokenUnavailable
 from noctaya_aggregate_scaler.metrics import ScalerMetrics, register
 from noctaya_aggregate_scaler.reports import ReportHandler
 from noctaya_aggregate_scaler.settings import ScalerSettings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 SERVICE = "noctaya-aggregate-scaler"
 
@@ -39,9 +45,16 @@ class AggregateScaler:
     Args:
         settings: the checked environment.
         clock: monotonic seconds.
+        tracing: where spans of activations go; None for nowhere.
     """
 
-    def __init__(self, settings: ScalerSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: ScalerSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        tracing: "TracerProvider | None" = None,
+    ) -> None:
         self._drain_timeout = settings.drain_timeout
         self._serving = False
         self._authenticator = ReportAuthenticator(
@@ -55,6 +68,7 @@ class AggregateScaler:
         )
         self.aggregate = Aggregate(ledger, clock=clock)
         metrics = ScalerMetrics()
+        activations = Activations(tracing)
         registry = new_registry()
         register(registry, metrics, self.aggregate)
         self.grpc = ScalerServer(
@@ -62,10 +76,11 @@ class AggregateScaler:
             listen=settings.scaler_listen_addr,
             tls=settings.tls_files(),
             on_streams=metrics.stream_count,
+            on_told=activations.told,
             on_tls_reload=metrics.tls_reload,
         )
         metrics.certificate_expires = self.grpc.certificate_expires
-        self.reports = ReportHandler(self.aggregate, self._authenticator, metrics)
+        self.reports = ReportHandler(self.aggregate, self._authenticator, metrics, activations=activations)
         api = build_api(
             version=version(SERVICE),
             reports=self.reports,
@@ -146,7 +161,12 @@ async def serve(settings: ScalerSettings) -> None:
     """Run one scaler until SIGTERM or SIGINT. Errors as `AggregateScaler.start`."""
     stop = Stop()
     stop.install()
-    await AggregateScaler(settings).run(stop)
+    provider = configure_tracing(SERVICE)
+    try:
+        await AggregateScaler(settings, tracing=provider).run(stop)
+    finally:
+        if provider is not None:
+            await asyncio.to_thread(flush_tracing, provider)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -9,9 +9,11 @@ from typing import Final
 
 from noctaya_api.demand.ledger import Outcome
 from noctaya_api.demand.report import InvalidReport, parse_report
+from noctaya_api.names import HEADER_ACTIVATION_ID
 from starlette.requests import Request
 from starlette.responses import Response
 
+from noctaya_aggregate_scaler.activations import Activations
 from noctaya_aggregate_scaler.aggregate import Aggregate
 from noctaya_aggregate_scaler.auth import ReportAuthenticator, TokenUnavailable
 from noctaya_aggregate_scaler.metrics import ScalerMetrics
@@ -27,6 +29,8 @@ from noctaya_aggregate_scaler.report_body import (
 
 MAX_CONCURRENT: Final = 64
 """Reports in progress at once (contracts 4.5)."""
+
+ACTIVATION_ID: Final = HEADER_ACTIVATION_ID.encode()
 
 _ACCEPTED: Final = Response(status_code=204)
 
@@ -56,6 +60,7 @@ class ReportHandler:
         aggregate: where accepted reports go.
         authenticator: who may report.
         metrics: what is counted.
+        activations: hears which activation a report belongs to.
         read_timeout: seconds until a body must be complete.
     """
 
@@ -65,11 +70,13 @@ class ReportHandler:
         authenticator: ReportAuthenticator,
         metrics: ScalerMetrics,
         *,
+        activations: Activations,
         read_timeout: float = READ_TIMEOUT,
     ) -> None:
         self._aggregate = aggregate
         self._authenticator = authenticator
         self._metrics = metrics
+        self._activations = activations
         self._read_timeout = read_timeout
         self._in_progress = 0
 
@@ -122,6 +129,10 @@ class ReportHandler:
             raise Refusal(400, "sender_gone", "the sender left", unread=True) from error
         except InvalidReport as error:
             raise Refusal(400, "invalid_report", str(error)) from error
+        if report.demand > 0:
+            # Before KEDA can be told of it.
+            named, parent = _header(request, ACTIVATION_ID), _header(request, b"traceparent")
+            self._activations.reported(report.member_id, named, parent)
         recorded = self._aggregate.record(report)
         self._metrics.reports[recorded.outcome] += 1
         self._metrics.clamped += recorded.clamped

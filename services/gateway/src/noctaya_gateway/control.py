@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from noctaya_api.demand.signal import DemandSignal
+from noctaya_api.demand.signal import DemandSignal, DemandState
 from noctaya_api.process.token_file import TokenFile
 
 from noctaya_gateway.activation import Activation
@@ -181,9 +181,15 @@ def _build_channel(
             meter=gate.demand,
             delivery=delivery,
             metrics=gate.metrics,
+            timeline=gate.timeline,
         )
         return None, reporter
     from noctaya_api.externalscaler.server import ScalerServer, TlsFiles  # noqa: PLC0415
+
+    def told(state: DemandState) -> None:
+        delivery.told()
+        if state.active:
+            gate.timeline.told(gate.timeline.pending)
 
     cert, key, client_ca = (
         settings.scaler_tls_cert_file,
@@ -195,7 +201,7 @@ def _build_channel(
         listen=settings.scaler_listen_addr,
         tls=TlsFiles(cert, key, client_ca) if cert and key and client_ca else None,
         on_streams=delivery.streams,
-        on_told=lambda state: delivery.told(),
+        on_told=told,
     )
     return scaler, None
 

@@ -2,7 +2,8 @@
 
 `/healthz` says the process lives, `/readyz` that it takes requests (503 from SIGTERM on; a cold backend
 is not unready: holding requests for it is the gateway's work), `/metrics` and `/noctaya/queue` are read
-by monitoring and by people. No authentication; GET and HEAD only. The OpenAPI document has a path of
+by monitoring and by people, `/noctaya/activations` by the operator, which puts the gateways' moments on one
+line with those of the Pod. No authentication; GET and HEAD only. The OpenAPI document has a path of
 its own so that it hides nothing of the backend's.
 """
 
@@ -11,20 +12,21 @@ from __future__ import annotations
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.responses import JSONResponse, PlainTextResponse
-from noctaya_api.names import PATH_HEALTHZ, PATH_METRICS, PATH_QUEUE, PATH_READYZ
+from noctaya_api.names import PATH_ACTIVATIONS, PATH_HEALTHZ, PATH_METRICS, PATH_QUEUE, PATH_READYZ
 from noctaya_api.process.metrics import render
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from noctaya_gateway import __version__
+from noctaya_gateway.activation_list import ActivationList
 from noctaya_gateway.delivery import Delivery
 from noctaya_gateway.errors import GatewayError, MethodNotAllowed
 from noctaya_gateway.gate import Gate
 from noctaya_gateway.responses import error_document
 
 PATH_OPENAPI = "/noctaya/openapi.json"
-PATHS = frozenset({PATH_HEALTHZ, PATH_READYZ, PATH_METRICS, PATH_QUEUE, PATH_OPENAPI})
+PATHS = frozenset({PATH_HEALTHZ, PATH_READYZ, PATH_METRICS, PATH_QUEUE, PATH_ACTIVATIONS, PATH_OPENAPI})
 """Exactly these paths are the gateway's own; everything else is the model's."""
 
 
@@ -80,9 +82,9 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
 
     @app.head(PATH_METRICS, include_in_schema=False)
     @app.get(PATH_METRICS, operation_id="metrics", response_class=PlainTextResponse)
-    async def metrics() -> Response:
-        """Prometheus text format."""
-        body, content_type = render(registry)
+    async def metrics(request: Request) -> Response:
+        """Prometheus text format, or OpenMetrics with exemplars for readers that accept it."""
+        body, content_type = render(registry, request.headers.get("accept"))
         return Response(body, media_type=content_type)
 
     @app.head(PATH_QUEUE, include_in_schema=False)
@@ -90,6 +92,13 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
     async def queue() -> Response:
         """The effective demand of this gateway."""
         return PlainTextResponse(f'{{"pending":{gate.demand.effective}}}\n')
+
+    @app.head(PATH_ACTIVATIONS, include_in_schema=False)
+    @app.get(PATH_ACTIVATIONS, operation_id="activations", response_model=ActivationList)
+    async def activations() -> Response:
+        """The last activations, the newest first, and what time it is at this gateway."""
+        found = ActivationList.of(gate.timeline)
+        return JSONResponse(found.model_dump(mode="json", by_alias=True, exclude_none=True))
 
     @app.exception_handler(StarletteHTTPException)
     async def refuse(_request: Request, error: HTTPException) -> Response:

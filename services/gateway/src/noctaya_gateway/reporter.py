@@ -6,6 +6,9 @@ an error status, a timeout, a broken connection - the connection is thrown away 
 resolves and connects anew: a keep-alive connection that answers wrongly is never asked twice. A failed
 report is tried again after a quarter of a second, then ever later up to the beat.
 
+A report that belongs to an activation names it in its headers, where a scaler that knows nothing of it
+ignores them: its id, and the `traceparent` of the request that began it if that is traced.
+
 At the end of the drain the report is withdrawn: demand 0, and no report after it.
 """
 
@@ -19,11 +22,13 @@ from collections.abc import Callable
 
 import httpx
 from noctaya_api.demand.report import DemandReport
+from noctaya_api.names import HEADER_ACTIVATION_ID
 from noctaya_api.process.token_file import TokenFile, TokenUnavailable
 
 from noctaya_gateway.delivery import Delivery
 from noctaya_gateway.demand import DemandMeter
 from noctaya_gateway.metrics import GatewayMetrics
+from noctaya_gateway.timeline import ActivationTimeline, Moments
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +52,7 @@ class Reporter:
         meter: DemandMeter,
         delivery: Delivery,
         metrics: GatewayMetrics,
+        timeline: ActivationTimeline,
         make_client: Callable[[], httpx.AsyncClient] | None = None,
     ) -> None:
         self.member_id = f"{gateway_id}/{secrets.token_hex(12)}"
@@ -55,6 +61,7 @@ class Reporter:
         self._meter = meter
         self._delivery = delivery
         self._metrics = metrics
+        self._timeline = timeline
         self._make_client = make_client or client_maker(url)
         self._client: httpx.AsyncClient | None = None
         self._sequence = 0
@@ -93,6 +100,7 @@ class Reporter:
     async def _send(self, demand: int) -> bool:
         self._sequence += 1
         report = DemandReport(member_id=self.member_id, sequence=self._sequence, demand=demand)
+        activation = self._timeline.pending if demand > 0 else None
         try:
             tokens = self._token.tokens()
             authorization = b"Bearer " + tokens[self._token_index % len(tokens)]
@@ -102,7 +110,11 @@ class Reporter:
                 response = await self._client.post(
                     self._url,
                     content=report.to_json(),
-                    headers={b"Authorization": authorization, b"Content-Type": b"application/json"},
+                    headers={
+                        b"Authorization": authorization,
+                        b"Content-Type": b"application/json",
+                        **_names(activation),
+                    },
                 )
         except TokenUnavailable as error:
             return self._failed(str(error))
@@ -113,6 +125,7 @@ class Reporter:
         if response.status_code == httpx.codes.NO_CONTENT:
             self._metrics.report("success")
             self._delivery.told()
+            self._timeline.told(activation)
             return True
         if response.status_code == httpx.codes.UNAUTHORIZED:
             # During a rotation one side may know the other line of the token file first.
@@ -134,6 +147,16 @@ class Reporter:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+
+def _names(activation: Moments | None) -> dict[bytes, bytes]:
+    """The headers by which a report names its activation."""
+    if activation is None:
+        return {}
+    headers = {HEADER_ACTIVATION_ID.encode(): activation.id.encode()}
+    if activation.traceparent:
+        headers[b"traceparent"] = activation.traceparent.encode()
+    return headers
 
 
 def client_maker(url: str) -> Callable[[], httpx.AsyncClient]:

@@ -10,18 +10,16 @@ None.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from noctaya_api.process.telemetry import FLUSH_TIMEOUT, flush_tracing
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Link, Span, Tracer
 
     from noctaya_gateway.timeline import Moments
-
-CLOSE_TIMEOUT = 2.0
-"""Seconds a stop waits for a collector that takes spans slowly or not at all."""
 
 
 class Tracing:
@@ -54,11 +52,9 @@ class Tracing:
         )
         return RequestTrace(self._tracer, span)
 
-    def close(self, *, timeout: float = CLOSE_TIMEOUT) -> None:
+    def close(self, *, timeout: float = FLUSH_TIMEOUT) -> None:
         """Flush to the collector, giving up after `timeout` seconds; blocks, so call it in a thread."""
-        flushing = threading.Thread(target=self._provider.shutdown, name="trace-flush", daemon=True)
-        flushing.start()
-        flushing.join(timeout)
+        flush_tracing(self._provider, timeout=timeout)
 
 
 class RequestTrace:

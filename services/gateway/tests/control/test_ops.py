@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -83,6 +85,31 @@ async def test_g6_of_contracts_the_gauges_are_there_from_the_start(client: httpx
         "activation_wait_seconds_count 0.0",
     ):
         assert f"\nnoctaya_gateway_{name}\n" in response.text
+
+
+async def test_t1_the_last_activations_are_told_with_the_time_it_is(
+    client: httpx.AsyncClient, control: Control
+) -> None:
+    assert (await client.get("/noctaya/activations")).json()["activations"] == []
+    control.gate.begin_activation()
+    control.gate.activation.doom("no such image")
+    control.gate.timeline.begun()
+    told = (await client.get("/noctaya/activations")).json()
+    now = datetime.fromisoformat(told["now"])
+    assert abs((datetime.now(UTC) - now).total_seconds()) < 60
+    pending, failed = told["activations"]
+    assert set(pending) == {"id", "requested"}
+    assert pending["id"] == control.gate.timeline.activation_id != failed["id"]
+    assert (failed["outcome"], set(failed)) == ("failed", {"id", "requested", "ended", "outcome"})
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", failed["ended"])
+
+
+async def test_t1_a_reader_of_openmetrics_gets_exemplars(client: httpx.AsyncClient, control: Control) -> None:
+    control.gate.metrics.waited(3.0, activation_id="a" * 32)
+    response = await client.get("/metrics", headers={"accept": "application/openmetrics-text"})
+    assert response.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert f'# {{activation_id="{"a" * 32}"}} 3.0' in response.text
+    assert response.text.endswith("# EOF\n")
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))

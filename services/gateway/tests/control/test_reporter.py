@@ -12,12 +12,13 @@ from noctaya_api.demand.report import DemandReport
 from noctaya_api.demand.signal import DemandSignal
 from noctaya_api.process.token_file import TokenFile
 from noctaya_gateway import reporter as reporter_module
-from noctaya_gateway.activation import Activation
+from noctaya_gateway.activation import Activation, Outcome
 from noctaya_gateway.admission import Admission
 from noctaya_gateway.delivery import Delivery
 from noctaya_gateway.demand import DemandMeter
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.reporter import Reporter
+from noctaya_gateway.timeline import ActivationTimeline
 
 from .servers import hang_up, status, until
 
@@ -32,6 +33,7 @@ class Aggregator:
         self.reports: list[DemandReport] = []
         self.per_connection: Counter[int] = Counter()
         self.authorizations: list[str] = []
+        self.activations: list[tuple[str, str]] = []
         self.connections = 0
         self.open = 0
         self.url = ""
@@ -47,6 +49,8 @@ class Aggregator:
                 body = await reader.readexactly(int(headers["content-length"]))
                 self.reports.append(DemandReport.model_validate(json.loads(body)))
                 self.authorizations.append(headers["authorization"])
+                named = headers.get("x-noctaya-activation-id", ""), headers.get("traceparent", "")
+                self.activations.append(named)
                 self.per_connection[number] += 1
                 if self.status == -1:
                     break
@@ -54,6 +58,13 @@ class Aggregator:
                     writer.write(status(self.status))
         await hang_up(writer)
         self.open -= 1
+
+
+class Origin:
+    """The trace of a request."""
+
+    trace_id = "0af7651916cd43dd8448eb211c80319c"
+    root = f"00-{trace_id}-b7ad6b7169203331-01"
 
 
 class Rig:
@@ -69,6 +80,7 @@ class Rig:
         )
         self.admission.notify(self.meter.update)
         self.delivery = Delivery(clock=loop.time, demand=lambda: self.meter.effective, channel="test")
+        self.timeline = ActivationTimeline()
         self.reporter = Reporter(
             url=aggregator.url,
             gateway_id="gateway-a",
@@ -76,6 +88,7 @@ class Rig:
             meter=self.meter,
             delivery=self.delivery,
             metrics=self.metrics,
+            timeline=self.timeline,
         )
 
     async def reports(self, count: int) -> None:
@@ -125,6 +138,36 @@ async def test_a_change_is_reported_before_the_next_beat(rig: Rig, monkeypatch: 
     for demand in (1, 2):
         rig.admission.admit()
         await until(lambda: rig.aggregator.reports[-1].demand == demand)  # noqa: B023
+
+
+async def test_t1_a_report_names_the_activation_it_is_of_and_tells_when_it_was_taken(rig: Rig) -> None:
+    await rig.reports(1)
+    with rig.timeline.asked_by(Origin()):
+        rig.timeline.begun()
+    await rig.reports(2)
+    assert "told" not in rig.timeline.moments(), "a report without demand tells of no activation"
+    slot = rig.admission.admit()
+    await until(lambda: "told" in rig.timeline.moments())
+    slot.release()
+    rig.timeline.ended(Outcome.READY, "")
+    rig.admission.admit()
+    await rig.reports(3)
+    by_demand = zip(rig.aggregator.reports, rig.aggregator.activations, strict=True)
+    named = [named for report, named in by_demand if report.demand > 0]
+    assert named[0] == (Origin.trace_id, Origin.root)
+    assert named[-1] == ("", ""), "after the activation demand is only demand"
+    assert rig.aggregator.activations[0] == ("", "")
+
+
+async def test_t1_a_report_that_failed_did_not_tell(rig: Rig) -> None:
+    rig.aggregator.status = 503
+    rig.timeline.begun()
+    rig.admission.admit()
+    await until(lambda: rig.aggregator.activations[-1:] == [(rig.timeline.activation_id, "")])
+    await rig.reports(2)
+    assert "told" not in rig.timeline.moments()
+    rig.aggregator.status = 204
+    await until(lambda: "told" in rig.timeline.moments())
 
 
 @pytest.mark.parametrize("code", [200, 404, 429, 503])

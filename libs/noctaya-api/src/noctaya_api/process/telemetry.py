@@ -5,6 +5,7 @@ collector.
 """
 
 import os
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+FLUSH_TIMEOUT = 2.0
+"""Seconds a stop waits for a collector that takes spans slowly or not at all."""
 
 
 def configure_tracing(
@@ -33,3 +38,10 @@ def configure_tracing(
     provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
+
+
+def flush_tracing(provider: "TracerProvider", *, timeout: float = FLUSH_TIMEOUT) -> None:
+    """Hand what spans there are to the collector, giving up after `timeout` seconds; blocks so long."""
+    flushing = threading.Thread(target=provider.shutdown, name="trace-flush", daemon=True)
+    flushing.start()
+    flushing.join(timeout)
