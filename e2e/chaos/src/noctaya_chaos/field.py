@@ -20,8 +20,8 @@ WARM: Final = "warm"
 COLD: Final = "cold"
 KEYS: Final = "keys"
 STABILIZATION: Final = "60s"
-"""Of the busy service. Gateways that the scaler has not heard for 10 s count as gone, whatever the reason, since
-an accelerator must come free when they are; so a parting is survived for this long and no longer."""
+"""Of the busy service. Gateways that the scaler has not heard for 10 s count as gone, whatever the reason,
+since an accelerator must come free when they are; so a parting is survived for this long and no longer."""
 
 
 class Field:
