@@ -40,8 +40,17 @@ SPECS: Final[dict[str, Spec]] = {
         },
         "endpoint": {
             "maxQueue": 7,
-            "coldStart": {"mode": "reject", "heartbeats": False, "heartbeatInterval": "2500ms"},
-            "authentication": {"secretRef": {"name": "keys", "key": "all"}},
+            "coldStart": {
+                "mode": "reject",
+                "heartbeats": False,
+                "heartbeatInterval": "2500ms",
+                "progress": True,
+            },
+            "authentication": {
+                "secretRef": {"name": "keys", "key": "all"},
+                "limits": {"requestsPerMinute": 600, "concurrentRequests": 8},
+            },
+            "accessLog": "errors",
             "resources": {"requests": {"cpu": "250m"}, "limits": {"memory": "256Mi"}},
         },
         "imagePullSecrets": [{"name": "one"}, {"name": "two"}],

@@ -75,7 +75,7 @@ def test_the_gateway_is_told_what_the_manifest_says(tmp_path: Path) -> None:
         endpoint=EndpointPlan(
             max_queue=5,
             cold_start_mode="reject",
-            heartbeats=False,
+            optional={"NOCTAYA_HEARTBEATS": "false"},
             heartbeat_interval=0.2,
             activation_timeout=90,
             drain_timeout=30,

@@ -208,13 +208,22 @@ def test_scaling_and_endpoint_are_taken_over(here: Surroundings) -> None:
         endpoint={
             "maxQueue": 5,
             "coldStart": {"mode": "reject", "heartbeats": False, "heartbeatInterval": "300ms"},
-            "authentication": {"secretRef": {"name": "keys", "key": "api"}},
+            "authentication": {
+                "secretRef": {"name": "keys", "key": "api"},
+                "limits": {"concurrentRequests": 3},
+            },
+            "accessLog": "all",
         },
     )
     planned = plan(here, svc)
     assert planned.scaling == ScalingPolicy(minimum=1, maximum=3, target=7, stabilization=40)
     endpoint = planned.endpoint
-    assert (endpoint.max_queue, endpoint.cold_start_mode, endpoint.heartbeats) == (5, "reject", False)
+    assert (endpoint.max_queue, endpoint.cold_start_mode) == (5, "reject")
+    assert endpoint.optional == {
+        "NOCTAYA_HEARTBEATS": "false",
+        "NOCTAYA_ACCESS_LOG": "all",
+        "NOCTAYA_KEY_CONCURRENT_REQUESTS": "3",
+    }
     assert (endpoint.heartbeat_interval, endpoint.activation_timeout) == (0.3, 90)
     assert endpoint.api_key_file == here.secrets["keys"] / "api"
 
@@ -238,3 +247,13 @@ def test_a_missing_runtime_names_the_field(here: Surroundings) -> None:
     assert refusal(here, service(runtime={"name": "none"})).startswith("LLMService/tiny: spec.runtime.name: ")
     message = refusal(here, service(runtime={"selector": {"vendor": ["nvidia"]}}))
     assert message.startswith("LLMService/tiny: spec.runtime.selector.vendor: ")
+
+
+def test_what_a_service_is_kept_in_a_cluster_is_not_obeyed_here_and_said_so(here: Surroundings) -> None:
+    kept = service()
+    kept.metadata.annotations["serving.noctaya.io/keep"] = "awake 2"
+    planned = plan(here, kept)
+    assert planned.scaling.minimum == 0
+    assert "the annotation serving.noctaya.io/keep is not obeyed here: demand alone decides" in planned.notes
+    kept.metadata.annotations["serving.noctaya.io/keep"] = "for ever"
+    assert refusal(here, kept).startswith("LLMService/tiny: metadata.annotations[serving.noctaya.io/keep]: ")

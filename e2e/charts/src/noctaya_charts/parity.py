@@ -111,6 +111,8 @@ def gateway_values(planned: ServicePlan) -> Object:
             "activationTimeout": format_duration_ns(scaling.activation_timeout.nanoseconds),
             "coldStartMode": str(endpoint.cold_start.mode),
             "heartbeats": endpoint.cold_start.heartbeats,
+            "progress": endpoint.cold_start.progress,
+            "accessLog": str(endpoint.access_log),
             "heartbeatInterval": format_duration_ns(endpoint.cold_start.heartbeat_interval.nanoseconds),
             "drainTimeout": format_duration_ns(scaling.drain_timeout.nanoseconds),
             "resources": endpoint.resources.manifest() if endpoint.resources else {},
@@ -121,6 +123,8 @@ def gateway_values(planned: ServicePlan) -> Object:
     if endpoint.authentication is not None:
         ref = endpoint.authentication.secret_ref
         values["authentication"] = {"secretName": ref.name, "secretKey": ref.key}
+        if (limits := endpoint.authentication.limits) is not None:
+            values["authentication"]["limits"] = limits.manifest()
     return values | tls_values(planned)
 
 

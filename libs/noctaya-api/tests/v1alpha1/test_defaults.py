@@ -15,7 +15,8 @@ DEFAULTED_SPEC = {
     "runtime": {"name": "vllm"},
     "cache": {"strategy": "NodeLocalPVC"},
     "endpoint": {
-        "coldStart": {"heartbeatInterval": "10s", "mode": "keepalive", "heartbeats": True},
+        "coldStart": {"heartbeatInterval": "10s", "mode": "keepalive", "heartbeats": True, "progress": False},
+        "accessLog": "cold",
         "maxQueue": 100,
         "openAICompatible": True,
     },
@@ -42,7 +43,8 @@ def test_c1_defaults_reach_into_parents_that_are_given_in_part(smallest: Smalles
     given["spec"]["endpoint"] = {"coldStart": {"mode": "reject"}}
     stored = LLMService.model_validate(given).manifest()
     assert stored["spec"]["endpoint"] == {
-        "coldStart": {"heartbeatInterval": "10s", "mode": "reject", "heartbeats": True},
+        "coldStart": {"heartbeatInterval": "10s", "mode": "reject", "heartbeats": True, "progress": False},
+        "accessLog": "cold",
         "maxQueue": 100,
         "openAICompatible": True,
     }

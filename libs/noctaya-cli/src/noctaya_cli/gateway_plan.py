@@ -60,7 +60,6 @@ def plan_gateway(
         names.ENV_MAX_QUEUE: str(endpoint.max_queue),
         names.ENV_ACTIVATION_TIMEOUT: format_duration(endpoint.activation_timeout),
         names.ENV_COLDSTART_MODE: endpoint.cold_start_mode,
-        names.ENV_HEARTBEATS: "true" if endpoint.heartbeats else "false",
         names.ENV_HEARTBEAT_INTERVAL: format_duration(endpoint.heartbeat_interval),
         names.ENV_DRAIN_TIMEOUT: format_duration(drain),
         names.ENV_LAME_DUCK: "0s",  # no load balancer in front that would have to notice first
@@ -68,6 +67,7 @@ def plan_gateway(
     }
     if endpoint.api_key_file is not None:
         environment[names.ENV_CLIENT_API_KEY_FILE] = str(endpoint.api_key_file)
+    environment |= endpoint.optional
     environment |= overrides
     alive = HttpGet(path=names.PATH_HEALTHZ, port=port, host="" if host in {"", "0.0.0.0", "::"} else host)  # noqa: S104
     return ContainerPlan(

@@ -1,7 +1,7 @@
 """What will be run for one LLMService: plain values, everything resolved. Made by planning.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -70,12 +70,13 @@ class EndpointPlan:
 
     max_queue: int = 100
     cold_start_mode: str = "keepalive"
-    heartbeats: bool = True
     heartbeat_interval: float = 10.0
     activation_timeout: float = 300.0
     drain_timeout: float = 120.0
     health_path: str = "/health"
     api_key_file: Path | None = None
+    optional: Mapping[str, str] = field(default_factory=dict)
+    """Gateway variables that the manifest sets beyond the gateway's own defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

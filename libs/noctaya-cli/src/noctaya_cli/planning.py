@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from noctaya_api.gateway_environment import optional_environment
 from noctaya_api.model_source import ModelSource, Scheme
-from noctaya_api.names import PATH_BACKEND_HEALTH
+from noctaya_api.names import ANNOTATION_KEEP, PATH_BACKEND_HEALTH
 from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 from noctaya_api.v1alpha1.core import Probe as ApiProbe
 
@@ -23,6 +24,7 @@ from noctaya_cli.rendering import (
     RenderedContainer,
     namespace_of,
     render_container,
+    resolve_keep,
     resolve_runtime,
     resolve_source,
     subject_of,
@@ -76,6 +78,8 @@ def plan_service(service: LLMService, runtime: InferenceRuntime, surroundings: S
         and service.spec.scaling.external_scaler.tls is not None
     ):
         notes.append("the ExternalScaler is on loopback without TLS here")
+    if resolve_keep(service) is not None:
+        notes.append(f"the annotation {ANNOTATION_KEEP} is not obeyed here: demand alone decides")
     scaling = service.spec.scaling
     return ServicePlan(
         name=service.metadata.name,
@@ -242,7 +246,7 @@ def plan_endpoint(service: LLMService, probes: Probes, surroundings: Surrounding
     return EndpointPlan(
         max_queue=endpoint.max_queue,
         cold_start_mode=endpoint.cold_start.mode,
-        heartbeats=endpoint.cold_start.heartbeats,
+        optional=optional_environment(endpoint),
         heartbeat_interval=endpoint.cold_start.heartbeat_interval.seconds,
         activation_timeout=scaling.activation_timeout.seconds,
         drain_timeout=scaling.drain_timeout.seconds,

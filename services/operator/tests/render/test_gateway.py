@@ -140,6 +140,30 @@ def test_l2_settings_of_the_endpoint_reach_the_gateway() -> None:
     assert "NOCTAYA_HEARTBEATS" not in env_of(container(gateway(plan())))
 
 
+def test_limits_progress_and_the_access_log_reach_the_gateway_where_they_are_set() -> None:
+    limits = {"requestsPerMinute": 60, "concurrentRequests": 4}
+    given = service(
+        endpoint={
+            "coldStart": {"progress": True},
+            "authentication": {"secretRef": {"name": "keys", "key": "k"}, "limits": limits},
+            "accessLog": "none",
+        }
+    )
+    wanted = {
+        "NOCTAYA_PROGRESS": "true",
+        "NOCTAYA_ACCESS_LOG": "none",
+        "NOCTAYA_KEY_REQUESTS_PER_MINUTE": "60",
+        "NOCTAYA_KEY_CONCURRENT_REQUESTS": "4",
+    }
+    env = env_of(container(gateway(plan(given))))
+    assert {name: env[name] for name in wanted} == wanted
+    # What is left alone is not written: an upgrade of the operator restarts no gateway for it.
+    left_alone = service(
+        endpoint={"authentication": {"secretRef": {"name": "keys", "key": "k"}}, "accessLog": "cold"}
+    )
+    assert not wanted.keys() & env_of(container(gateway(plan(left_alone)))).keys()
+
+
 def test_g7_the_gateway_finds_the_single_pods() -> None:
     found = objects(plan())
     env = env_of(container(found["Deployment/chat-gateway"]))

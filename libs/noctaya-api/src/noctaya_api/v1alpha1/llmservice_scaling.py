@@ -15,6 +15,7 @@ _HOUR: Final = 3600 * _SECOND
 _GO_DURATION: Final = r"^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$"
 """Regular expression for a CEL string literal; like `parse_duration`."""
 AtLeastOne = Annotated[Int32, Field(ge=1)]
+KeyLimit = Annotated[Int32, Field(ge=1, le=1_000_000)]
 
 
 # Rules look whether a field is there although it has a default: the API server checks the default `{}` of the
@@ -40,6 +41,15 @@ class ColdStartMode(StrEnum):
 
     KEEPALIVE = "keepalive"
     REJECT = "reject"
+
+
+class AccessLog(StrEnum):
+    """Which requests get a line in the gateway's access log."""
+
+    ALL = "all"
+    COLD = "cold"
+    ERRORS = "errors"
+    NONE = "none"
 
 
 class AuthenticationRef(KubeModel):
@@ -176,7 +186,21 @@ class SecretKeyRef(KubeModel):
     """One key of a Secret in the namespace of the service."""
 
     name: NonEmpty = Field(description="Name of the Secret.")
-    key: NonEmpty = Field(description="Key that holds the API keys, one a line.")
+    key: NonEmpty = Field(
+        description="Key that holds the API keys, one a line. After a key may stand name=, rpm= and "
+        "concurrent=, separated by blanks: what logs and metrics call it, and its own limits."
+    )
+
+
+class KeyLimits(KubeModel):
+    """What each API key may do at one gateway replica, unless its line in the Secret says otherwise."""
+
+    requests_per_minute: KeyLimit | None = Field(
+        default=None, description="Requests a minute, as many of them at once; no limit if absent."
+    )
+    concurrent_requests: KeyLimit | None = Field(
+        default=None, description="Requests at a time, waiting and in flight; no limit if absent."
+    )
 
 
 class Authentication(KubeModel):
@@ -184,6 +208,9 @@ class Authentication(KubeModel):
 
     secret_ref: SecretKeyRef = Field(
         description="Secret with the accepted API keys. A changed Secret takes effect without a restart."
+    )
+    limits: KeyLimits | None = Field(
+        default=None, description="Limits of each key; requests above them are refused with 429."
     )
 
 
@@ -210,6 +237,11 @@ class ColdStart(KubeModel):
         description="Whether held streams get heartbeats. Without them nothing is sent before the backend "
         "answers.",
     )
+    progress: Bool = Field(
+        default=False,
+        description="Whether heartbeats say how far the cold start has come. A request decides for itself "
+        "with the header x-noctaya-progress.",
+    )
 
 
 class Endpoint(KubeModel):
@@ -231,4 +263,9 @@ class Endpoint(KubeModel):
     )
     cold_start: ColdStart = Field(
         default=ColdStart(), description="What happens to requests while no backend is ready."
+    )
+    access_log: AccessLog = Field(
+        default=AccessLog.COLD,
+        description="Which requests get a line on the gateway's standard output: all, cold (those that "
+        "waited or failed), errors (those that failed) or none.",
     )

@@ -7,6 +7,7 @@ from typing import Final
 
 from noctaya_api import names
 from noctaya_api.duration import format_duration_ns
+from noctaya_api.gateway_environment import optional_environment
 from noctaya_api.quantity import canonical_quantity
 
 from noctaya_operator.kube.objects import Object
@@ -107,8 +108,7 @@ def _env(plan: ServicePlan) -> list[Object]:
         names.ENV_COLDSTART_MODE: str(cold_start.mode),
         names.ENV_HEARTBEAT_INTERVAL: format_duration_ns(cold_start.heartbeat_interval.nanoseconds),
     }
-    if not cold_start.heartbeats:
-        behaviour[names.ENV_HEARTBEATS] = "false"
+    behaviour |= optional_environment(endpoint)
     behaviour |= {
         names.ENV_SERVICE_NAME: ns.service,
         names.ENV_BACKEND_ENDPOINTS: f"dns://{ns.host(ns.backend_pods)}:{engine_port}",
