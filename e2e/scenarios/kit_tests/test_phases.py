@@ -37,12 +37,15 @@ def test_everything_that_ran_has_to_pass_and_something_has_to_run(codes: list[in
 
 def test_arguments_that_are_not_ours_go_to_pytest() -> None:
     options, rest = parse_arguments(["--workers", "2", "-k", "drain", "--cluster", "kind"])
-    together = next(phase for phase in PHASES if phase.parallel)
+    together = next(phase for phase in PHASES if phase.side_by_side > 2)
     command = command_of(together, options, rest)
     assert command[-2:] == ["-k", "drain"]
     assert {"-n2", "--cluster=kind", f"--gateways={together.gateways}"} <= set(command)
-    alone = next(phase for phase in PHASES if not phase.parallel)
+    alone = next(phase for phase in PHASES if phase.side_by_side == 1)
     assert not any(word.startswith("-n") for word in command_of(alone, options, rest))
+    few = next(phase for phase in PHASES if phase.name == "last")
+    options.workers = 5
+    assert "-n2" in command_of(few, options, rest)
 
 
 SCENARIO = """
@@ -76,7 +79,7 @@ def test_what_failed_is_tried_once_more_alone_and_named_with_its_reason(
     monkeypatch.setattr(runner, "TESTS", scenarios)
     monkeypatch.setattr(runner, "open_lab", lambda *_, **__: nullcontext())
     options, rest = parse_arguments(["--reports", str(tmp_path / "reports"), "-p", "no:xdist", "-m", ""])
-    alone = next(phase for phase in PHASES if not phase.parallel)
+    alone = next(phase for phase in PHASES if phase.side_by_side == 1)
     stale = Failure(
         scenario="old",
         stage="call",

@@ -12,6 +12,7 @@ from noctaya_cluster import ClusterError, choose_provider
 from noctaya_scenarios.failures import Failure, load_average, write
 from noctaya_scenarios.lab import Lab, open_lab, state_folder
 from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.turns import Turns
 
 # looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
 asyncio.set_event_loop(None)
@@ -38,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "last: after all others, alone: it disturbs the whole cluster",
         "any_gateways: runs with one gateway and with two",
         "one_gateway: makes sense with one gateway only",
+        "long: takes about a minute or more, so it begins before the others",
     ):
         config.addinivalue_line("markers", line)
 
@@ -46,6 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(CLUSTER_TIMEOUT))
+    # A long one that begins last is what everybody waits for in the end.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +68,13 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def scene(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Scene]:
+def turns(lab: Lab) -> Iterator[Turns]:
+    with lab.turns() as turns:
+        yield turns
+
+
+@pytest.fixture
+def scene(lab: Lab, turns: Turns, request: pytest.FixtureRequest) -> Iterator[Scene]:
     name = request.node.originalname.removeprefix("test_")
     with lab.scene(name) as scene:
         request.node.stash[SCENE] = scene

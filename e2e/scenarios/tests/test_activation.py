@@ -15,7 +15,9 @@ SECONDS = len("2026-11-30T11:01:29")
 
 
 def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scene: Scene) -> None:
-    client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="3s"))
+    client = scene.deploy(
+        runtime=scene.runtime(STUB_STARTUP_DELAY="3s"), scaling={"scaleDownStabilization": "10s"}
+    )
     stream = client.stream(tokens=20)
     stream.await_heartbeats(2)
     assert scene.demand() == 1
@@ -33,19 +35,16 @@ def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scen
     assert scene.demand() == 0
 
 
-def test_a_cold_request_that_does_not_stream_waits_and_gets_the_backends_own_answer(scene: Scene) -> None:
-    client = scene.deploy()
+def test_t1_a_cold_request_that_does_not_stream_gets_the_backends_answer_and_leaves_a_timeline(
+    scene: Scene,
+) -> None:
+    client = scene.deploy(scaling={"scaleDownStabilization": "60s"})
     answer = client.ask(tokens=3)
     assert answer.status == 200, answer
     assert answer.json()["choices"][0]["message"]["content"] == "token0 token1 token2 "
     assert answer.headers["x-noctaya-cold-start"] == "true"
     waited = float(answer.headers["x-noctaya-wait-seconds"])
     assert 0 < waited <= answer.seconds
-
-
-def test_t1_an_activation_leaves_a_timeline_and_an_event(scene: Scene) -> None:
-    client = scene.deploy()
-    assert client.ask().status == 200
     status = scene.await_status(
         lambda found: found.get("lastActivation", {}).get("outcome") == "Succeeded", within=30
     )

@@ -52,6 +52,7 @@ def test_g2_a_stream_whose_backend_dies_ends_with_an_error_event(scene: Scene) -
     assert seen.tokens < 400
 
 
+@pytest.mark.long
 def test_e14_a_missing_image_is_reported_and_the_held_stream_survives_its_repair(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(image=MISSING_IMAGE), scaling={"activationTimeout": "4m"})
     stream = client.stream(tokens=5)
@@ -73,6 +74,7 @@ def test_e14_a_missing_image_is_reported_and_the_held_stream_survives_its_repair
     )
 
 
+@pytest.mark.long
 def test_g9_an_activation_that_can_not_succeed_is_told_before_its_timeout(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(image=MISSING_IMAGE), scaling={"activationTimeout": "10m"})
     streams = [client.stream()]

@@ -9,7 +9,9 @@ from noctaya_scenarios.scene import Scene
 
 
 def test_t1_explain_tells_where_a_cold_start_spent_its_time(lab: Lab, scene: Scene) -> None:
-    client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="4s"))
+    client = scene.deploy(
+        runtime=scene.runtime(STUB_STARTUP_DELAY="4s"), scaling={"scaleDownStabilization": "60s"}
+    )
     assert client.ask().status == 200
     scene.await_status(lambda found: found.get("lastActivation", {}).get("outcome") == "Succeeded")
     code, told = noctaya(lab, "explain", "chat", f"--namespace={scene.namespace}")

@@ -1,16 +1,25 @@
-"""E1, E2: a service that nobody asked anything yet."""
+"""E1, E2, G3: a service that nobody asked anything yet."""
 
 from __future__ import annotations
 
 import pytest
+from noctaya_scenarios.chat import Client
 from noctaya_scenarios.scene import Scene
 from noctaya_scenarios.waiting import during
 
 pytestmark = pytest.mark.any_gateways
 
 
-def test_e1_a_new_service_is_idle_with_its_gateways_and_never_had_a_backend_pod(scene: Scene) -> None:
+def test_e1_e2_g3_a_new_service_is_whole_and_idle_and_looking_at_it_never_wakes_it(scene: Scene) -> None:
     client = scene.deploy()
+    assert_idle_and_never_scaled(scene, client)
+    assert_objects_of_the_contract(scene)
+    assert_keda_listens_to_the_scaler(scene)
+    assert_looking_never_wakes(scene, client)
+
+
+def assert_idle_and_never_scaled(scene: Scene, client: Client) -> None:
+    """E1."""
     assert scene.replicas() == 0
     assert not scene.pods("backend")
     assert len(scene.ready_pods("gateway")) == scene.gateways
@@ -20,8 +29,8 @@ def test_e1_a_new_service_is_idle_with_its_gateways_and_never_had_a_backend_pod(
     assert scene.demand() == 0
 
 
-def test_e1_the_objects_of_a_service_are_those_of_the_contract(scene: Scene) -> None:
-    scene.deploy()
+def assert_objects_of_the_contract(scene: Scene) -> None:
+    """E1."""
     expected = {
         "deployments/chat",
         "deployments/chat-gateway",
@@ -42,8 +51,8 @@ def test_e1_the_objects_of_a_service_are_those_of_the_contract(scene: Scene) -> 
     assert set(scene.objects(of="chat")) == expected
 
 
-def test_e2_keda_listens_to_the_scaler_of_the_service(scene: Scene) -> None:
-    scene.deploy()
+def assert_keda_listens_to_the_scaler(scene: Scene) -> None:
+    """E2."""
     (trigger,) = scene.scaled_object()["spec"]["triggers"]
     assert trigger["type"] == "external-push"
     assert trigger["metadata"]["scalerAddress"] == f"chat-scaler.{scene.namespace}.svc:9090"
@@ -60,8 +69,8 @@ def test_e2_keda_listens_to_the_scaler_of_the_service(scene: Scene) -> None:
         assert scene.scaler_sample("noctaya_scaler_demand_unknown") == 0
 
 
-def test_g3_looking_at_a_cold_service_never_wakes_it(scene: Scene) -> None:
-    client = scene.deploy()
+def assert_looking_never_wakes(scene: Scene, client: Client) -> None:
+    """G3."""
     listed = client.get("/v1/models")
     assert listed.status == 200
     (model,) = listed.json()["data"]

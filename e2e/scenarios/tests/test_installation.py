@@ -9,38 +9,38 @@ from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import service_spec
 from noctaya_scenarios.release import LEASE, NAMESPACE, OPERATOR
 from noctaya_scenarios.scene import Scene, holds
+from noctaya_scenarios.turns import Turns
 
-pytestmark = [pytest.mark.first, pytest.mark.xdist_group("first")]
+pytestmark = pytest.mark.first
 
 SOON_SECONDS = 60
 
 
-def test_installing_the_chart_gives_a_working_operator(lab: Lab, scene: Scene) -> None:
-    lab.release.uninstall()
-    with pytest.raises(Refused):
-        lab.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OPERATOR}")
-    notes = lab.release.install(gateways=lab.gateways)
-    assert "kubectl" in notes, "the notes say how to go on"
-    deployment = lab.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OPERATOR}")
-    assert deployment["status"]["readyReplicas"] == deployment["spec"]["replicas"] == 2
-    assert lab.api.get(LEASE)["spec"]["holderIdentity"]
-    client = scene.deploy()
-    assert client.ask().status == 200
-
-
-def test_a_release_that_is_taken_away_and_put_back_leaves_services_alone(lab: Lab, scene: Scene) -> None:
+def test_installing_the_chart_gives_a_working_operator_and_leaves_services_alone(
+    lab: Lab, scene: Scene, turns: Turns
+) -> None:
     client = scene.deploy()
     before = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
-    lab.release.uninstall()
-    assert client.ask().status == 200, "a service needs no operator to wake up"
-    lab.release.install(gateways=lab.gateways)
+    with turns.alone():
+        lab.release.uninstall()
+        with pytest.raises(Refused):
+            lab.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OPERATOR}")
+        assert client.ask().status == 200, "a service needs no operator to wake up"
+        notes = lab.release.install(gateways=lab.gateways)
+        assert "kubectl" in notes, "the notes say how to go on"
+        deployment = lab.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OPERATOR}")
+        assert deployment["status"]["readyReplicas"] == deployment["spec"]["replicas"] == 2
+        assert lab.api.get(LEASE)["spec"]["holderIdentity"]
     scene.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
     after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
     assert after == before
+    assert scene.deploy("new").ask().status == 200, "what is installed works"
 
 
-def test_o4_an_operator_that_came_before_keda_goes_on_once_keda_is_there(lab: Lab, scene: Scene) -> None:
-    with faults.keda_absent(lab.api):
+def test_o4_an_operator_that_came_before_keda_goes_on_once_keda_is_there(
+    lab: Lab, scene: Scene, turns: Turns
+) -> None:
+    with turns.alone(), faults.keda_absent(lab.api):
         lab.release.uninstall()
         notes = lab.release.install(gateways=lab.gateways)
         assert "KEDA" in notes

@@ -19,6 +19,7 @@ def everywhere(client: Client) -> set[int]:
     return {client.get("/v1/models").status for _ in range(ENOUGH)}
 
 
+@pytest.mark.long
 def test_e13_keys_guard_a_service_through_a_cold_start_and_rotate_without_a_restart(scene: Scene) -> None:
     scene.secret("keys", keys="first-key\n")
     client = scene.deploy(endpoint={"authentication": {"secretRef": {"name": "keys", "key": "keys"}}})

@@ -110,6 +110,7 @@ def test_e15_only_who_has_a_certificate_talks_to_the_scaler_and_a_cold_request_w
     scene.await_zero()
 
 
+@pytest.mark.long
 def test_s2_certificates_and_their_authority_rotate_under_load(scene: Scene, tmp_path: Path) -> None:
     old, new = Authority("old"), Authority("new")
     client = deploy(scene, old)

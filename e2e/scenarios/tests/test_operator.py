@@ -2,78 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from noctaya_scenarios import faults
 from noctaya_scenarios.lab import Lab
-from noctaya_scenarios.release import LEASE, NAMESPACE, OPERATOR, OPERATOR_LABELS
+from noctaya_scenarios.manifests import service_spec
+from noctaya_scenarios.operators import PODS, apart, both_operators, leader, operators
+from noctaya_scenarios.release import NAMESPACE, OPERATOR
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene, holds
+from noctaya_scenarios.turns import Turns
 from noctaya_scenarios.waiting import until
 
-pytestmark = [pytest.mark.last, pytest.mark.xdist_group("last")]
+pytestmark = pytest.mark.last
 
-PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 TAKEOVER_SECONDS = 30
 
 
-def operators(lab: Lab) -> dict[str, str]:
-    """Nodes of the ready operators, by Pod."""
-    pods = lab.api.items(PODS, labelSelector=OPERATOR_LABELS)
-    return {
-        pod["metadata"]["name"]: pod["spec"]["nodeName"]
-        for pod in pods
-        if "deletionTimestamp" not in pod["metadata"] and holds(pod["status"], "Ready")
-    }
-
-
-def leader(lab: Lab) -> str:
-    """Pod of the operator that holds the lease; blank while nobody does."""
-    holder: str = lab.api.get(LEASE)["spec"].get("holderIdentity") or ""
-    return holder.rpartition("_")[0]
-
-
-def both_operators(lab: Lab) -> dict[str, str]:
-    return until(
-        lambda: found if len(found := operators(lab)) == 2 and leader(lab) in found else {},
-        within=120,
-        what="two ready operators, one of them leading",
-        seen=lambda: (operators(lab), leader(lab)),
-    )
-
-
-def apart(lab: Lab) -> dict[str, str]:
-    """Two ready operators on two nodes. A drain leaves both on one, and nobody moves them back."""
-    found = both_operators(lab)
-    if len(set(found.values())) == 1:
-        (standby,) = found.keys() - {leader(lab)}
-        lab.api.delete(f"{PODS}/{standby}")
-        until(lambda: standby not in operators(lab), within=60, what=f"{standby} is gone")
-        found = both_operators(lab)
-    assert len(set(found.values())) == 2, f"both operators are on one node: {found}"
-    return found
-
-
-def test_e3_a_standby_takes_over_and_finishes_what_was_just_asked(lab: Lab, scene: Scene) -> None:
+def test_e3_a_standby_takes_over_and_finishes_what_was_just_asked(
+    lab: Lab, scene: Scene, turns: Turns
+) -> None:
     scene.deploy()
-    found = apart(lab)
-    budget = lab.api.get(f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{OPERATOR}")
-    assert budget["status"]["disruptionsAllowed"] == 1
-    before = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
-    old = leader(lab)
-    with faults.cordoned(lab.access, *set(found.values())):
-        scene.change(scaling={"target": 7})
-        lab.api.delete(f"{PODS}/{old}")
-        new = until(
-            lambda: leader(lab) not in ("", old) and leader(lab), within=TAKEOVER_SECONDS, what="a new leader"
-        )
-        assert new in found
-        scene.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
-        (trigger,) = scene.scaled_object()["spec"]["triggers"]
-        assert trigger["metadata"]["targetValue"] == "7"
-    after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
-    assert after == before
-    both_operators(lab)
+    with turns.alone():
+        found = apart(lab)
+        budget = lab.api.get(f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets/{OPERATOR}")
+        assert budget["status"]["disruptionsAllowed"] == 1
+        before = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
+        old = leader(lab)
+        with faults.cordoned(lab.access, *set(found.values())):
+            scene.change(scaling={"target": 7})
+            lab.api.delete(f"{PODS}/{old}")
+            new = until(
+                lambda: leader(lab) not in ("", old) and leader(lab),
+                within=TAKEOVER_SECONDS,
+                what="a new leader",
+            )
+            assert new in found
+            scene.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
+            (trigger,) = scene.scaled_object()["spec"]["triggers"]
+            assert trigger["metadata"]["targetValue"] == "7"
+        after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
+        assert after == before
+        both_operators(lab)
 
 
 def moments(scene: Scene, name: str) -> dict[str, Callable[[], object]]:
@@ -103,20 +73,40 @@ def _started(pod: dict[str, object]) -> bool:
     return any("running" in each["state"] for each in statuses)
 
 
+KILLED_AT = (("started", "demand told"), ("ready", "replica written"), ("scheduled",))
+"""Steps of an activation at which the operator is killed, those of several activations at the same time."""
+
+
 @pytest.mark.timeout(900)
 def test_an_operator_killed_at_any_step_of_an_activation_costs_the_client_nothing(
-    lab: Lab, scene: Scene
+    lab: Lab, scene: Scene, turns: Turns
 ) -> None:
-    runtime = scene.runtime(STUB_STARTUP_DELAY="3s")
-    for number, step in enumerate(moments(scene, "")):
-        name = f"chat-{number}"
-        client = scene.deploy(name, runtime=runtime)
-        both_operators(lab)
-        stream = client.stream(tokens=5)
-        look = moments(scene, name)[step]
-        scene.until(look, within=60, what=step)
-        faults.kill_containers(leader(lab))
-        seen = stream.result(WAKE_SECONDS)
+    assert {step for steps in KILLED_AT for step in steps} == set(moments(scene, ""))
+    spec = service_spec(scene.runtime(STUB_STARTUP_DELAY="3s"))
+    names = [[(f"chat-{step.replace(' ', '-')}", step) for step in steps] for steps in KILLED_AT]
+    for each in names:
+        for name, _ in each:
+            scene.create(name, **spec)
+    for each in names:
+        for name, _ in each:
+            scene.await_idle(name)
+    with turns.alone():
+        for each in names:
+            for name, _ in each:
+                scene.await_idle(name)
+            both_operators(lab)
+            kill_at(lab, scene, each)
+
+
+def kill_at(lab: Lab, scene: Scene, activations: Sequence[tuple[str, str]]) -> None:
+    """Wake services, each when the one before is at its step, and kill the operator when the last is."""
+    streams = {}
+    for name, step in activations:
+        streams[name] = scene.client(name).stream(tokens=5)
+        scene.until(moments(scene, name)[step], within=60, what=f"{name}: {step}")
+    faults.kill_containers(leader(lab))
+    for name, step in activations:
+        seen = streams[name].result(WAKE_SECONDS)
         assert seen.whole, f"killed when {step}: {seen}"
         status = scene.await_phase("Ready", name, within=90)
         # An activation that was over before another operator led has no record, but never a wrong one.
@@ -126,27 +116,29 @@ def test_an_operator_killed_at_any_step_of_an_activation_costs_the_client_nothin
 
 
 def test_e6_without_an_operator_one_gateways_demand_wakes_the_model_though_the_other_is_gone(
-    lab: Lab, scene: Scene
+    lab: Lab, scene: Scene, turns: Turns
 ) -> None:
     client = scene.deploy(scaling={"activationTimeout": "2m"})
-    lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
-    try:
-        until(lambda: not operators(lab), within=60, what="no operator runs")
-        # KEDA polls once a minute now: what wakes the model is the push.
-        path = f"/apis/keda.sh/v1alpha1/namespaces/{scene.namespace}/scaledobjects/chat"
-        scene.api.merge(path, {"spec": {"pollingInterval": 60}})
-        scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens after the change")
-        stream = client.stream(tokens=10)
-        scene.until(lambda: scene.demand() == 1, within=10, what="the demand is known")
-        idle = [pod for pod in scene.ready_pods("gateway") if not scene.gateway_sample(pod, "pending")]
-        assert len(idle) == 1
-        scene.delete_pod(idle[0])
-        scene.until(lambda: scene.replicas() >= 1, within=15, what="a replica within 15 s")
-        seen = stream.result(WAKE_SECONDS)
-        assert seen.whole, seen
-    finally:
-        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
-    both_operators(lab)
+    with turns.alone():
+        scene.await_idle()
+        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
+        try:
+            until(lambda: not operators(lab), within=60, what="no operator runs")
+            # KEDA polls once a minute now: what wakes the model is the push.
+            path = f"/apis/keda.sh/v1alpha1/namespaces/{scene.namespace}/scaledobjects/chat"
+            scene.api.merge(path, {"spec": {"pollingInterval": 60}})
+            scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens after the change")
+            stream = client.stream(tokens=10)
+            scene.until(lambda: scene.demand() == 1, within=10, what="the demand is known")
+            idle = [pod for pod in scene.ready_pods("gateway") if not scene.gateway_sample(pod, "pending")]
+            assert len(idle) == 1
+            scene.delete_pod(idle[0])
+            scene.until(lambda: scene.replicas() >= 1, within=15, what="a replica within 15 s")
+            seen = stream.result(WAKE_SECONDS)
+            assert seen.whole, seen
+        finally:
+            lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
+        both_operators(lab)
     scene.until(
         lambda: scene.scaled_object()["spec"]["pollingInterval"] == 5, within=30, what="our interval is back"
     )

@@ -75,6 +75,7 @@ def stranger(lab: Lab) -> Iterator[Visitor]:
         yield visitor
 
 
+@pytest.mark.long
 def test_e5_policies_let_in_clients_keda_and_gateways_and_nobody_else(
     lab: Lab, scene: Scene, client: Visitor, monitor: Visitor, stranger: Visitor
 ) -> None:

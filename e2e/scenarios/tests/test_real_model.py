@@ -57,7 +57,7 @@ def fill_claim(lab: Lab, scene: Scene) -> None:
     scene.delete_pod("loader", grace=0)
 
 
-@pytest.mark.xdist_group("real-model")
+@pytest.mark.long
 def test_the_quickstart_answers_from_zero_to_the_openai_sdk_and_goes_back_to_zero(
     lab: Lab, scene: Scene
 ) -> None:

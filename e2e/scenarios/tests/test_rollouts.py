@@ -22,6 +22,7 @@ def roll_gateways(scene: Scene) -> None:
     )
 
 
+@pytest.mark.long
 def test_g8_a_gateway_rollout_cuts_neither_a_minute_long_stream_nor_a_short_request(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="150ms"), scaling={"drainTimeout": "90s"})
     streams = [client.stream(tokens=400) for _ in range(2 * scene.gateways)]
@@ -37,6 +38,7 @@ def test_g8_a_gateway_rollout_cuts_neither_a_minute_long_stream_nor_a_short_requ
     scene.until(lambda: len(scene.pods("gateway")) == scene.gateways, within=60, what="old gateways gone")
 
 
+@pytest.mark.long
 def test_g8_fifty_streams_survive_the_end_of_their_gateways(scene: Scene) -> None:
     client = scene.deploy(
         runtime=scene.runtime(STUB_TOKEN_DELAY="400ms"), scaling={"target": 100, "drainTimeout": "60s"}
@@ -49,6 +51,7 @@ def test_g8_fifty_streams_survive_the_end_of_their_gateways(scene: Scene) -> Non
     assert [seen for seen in ended if not (seen.whole and seen.tokens == 75)] == []
 
 
+@pytest.mark.long
 def test_g8_fifty_streams_survive_the_end_of_their_backend(scene: Scene) -> None:
     client = scene.deploy(
         runtime=scene.runtime(STUB_TOKEN_DELAY="400ms"), scaling={"target": 100, "drainTimeout": "40s"}

@@ -7,6 +7,7 @@ from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.waiting import during
 
 
+@pytest.mark.long
 def test_a_scaler_that_dies_during_a_hold_loses_no_demand(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="20s"))
     stream = client.stream(tokens=5)
@@ -22,6 +23,7 @@ def test_a_scaler_that_dies_during_a_hold_loses_no_demand(scene: Scene) -> None:
     scene.await_zero()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("grace", [0, None], ids=["killed", "stopped"])
 def test_s1_a_scaler_that_goes_under_load_never_scales_a_busy_service_down(
     scene: Scene, grace: int | None

@@ -15,6 +15,7 @@ def known(scene: Scene) -> list[float]:
     return [scene.gateway_sample(pod, "backends", state="ready") for pod in scene.ready_pods("gateway")]
 
 
+@pytest.mark.long
 def test_e7_concurrent_streams_scale_out_and_all_complete(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 2, "target": 1})
     streams = [client.stream(tokens=120) for _ in range(4)]
@@ -27,6 +28,7 @@ def test_e7_concurrent_streams_scale_out_and_all_complete(scene: Scene) -> None:
     scene.await_zero()
 
 
+@pytest.mark.long
 def test_g7_requests_go_to_the_replica_with_least_in_flight(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="250ms"), scaling={"max": 3, "target": 2})
     first = [client.stream(tokens=200) for _ in range(6)]

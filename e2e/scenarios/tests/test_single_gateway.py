@@ -19,6 +19,7 @@ def answers(client: Client) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_a_gateway_that_is_killed_under_load_comes_back_and_the_model_stays(scene: Scene) -> None:
     client = scene.deploy(scaling={"scaleDownStabilization": "15s"})
     assert client.ask().status == 200

@@ -14,10 +14,12 @@ import pytest
 from noctaya_apiserver.alpha import ENGINE, GATEWAY, MANAGER, alpha_objects, alpha_runtime, alpha_service
 from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import ACCELERATOR, STUB_IMAGE
+from noctaya_scenarios.operators import both_operators
 from noctaya_scenarios.release import NAMESPACE, OPERATOR
 from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.turns import Turns
 
-pytestmark = [pytest.mark.last, pytest.mark.xdist_group("last")]
+pytestmark = pytest.mark.last
 
 Object = dict[str, Any]
 OURS = {
@@ -72,13 +74,17 @@ def left_by_the_alpha(scene: Scene, runtime: str) -> dict[str, str]:
     return {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
 
 
-def test_e16_a_service_of_the_alpha_at_zero_is_taken_over_and_wakes(lab: Lab, scene: Scene) -> None:
+def test_e16_a_service_of_the_alpha_at_zero_is_taken_over_and_wakes(
+    lab: Lab, scene: Scene, turns: Turns
+) -> None:
     runtime = scene.runtime("alpha")
-    lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
-    try:
-        before = left_by_the_alpha(scene, runtime)
-    finally:
-        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
+    with turns.alone():
+        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
+        try:
+            before = left_by_the_alpha(scene, runtime)
+        finally:
+            lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
+        both_operators(lab)
     scene.await_idle()
     after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
     assert {path: after.get(path) for path in before} == before

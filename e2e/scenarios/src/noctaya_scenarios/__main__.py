@@ -1,8 +1,9 @@
 """`python -m noctaya_scenarios`: all scenarios, in phases, on a cluster that is brought up for them.
 
 Phases are runs of pytest one after the other: what installs and removes the operator, then everything that
-can share the cluster in parallel with two gateways a service, then what disturbs the whole cluster, then what
-also has to hold with one gateway. Arguments that are not ours go to pytest (`-k drain`).
+can share the cluster in parallel with two gateways a service, then what disturbs the whole cluster, in turns
+(noctaya_scenarios.turns), then what also has to hold with one gateway. Arguments that are not ours go to
+pytest (`-k drain`).
 
 A scenario that failed is tried once more, alone: time on a shared machine is not ours to command. One that
 passes then is named in the summary as unsteady, with why it failed at first; everything about that stays in
@@ -44,26 +45,29 @@ class Phase:
     name: str
     marks: str
     gateways: int
-    parallel: bool
+    side_by_side: int
+    """How many scenarios run at the same time at most."""
     disturbs: bool
     """Whether it takes away or breaks what others on the cluster may rely on."""
 
 
+MANY: Final = 64
+
 PHASES: Final = (
-    Phase(name="first", marks="first", gateways=2, parallel=False, disturbs=True),
+    Phase(name="first", marks="first", gateways=2, side_by_side=1, disturbs=True),
     Phase(
         name="together",
         marks="not first and not last and not one_gateway",
         gateways=2,
-        parallel=True,
+        side_by_side=MANY,
         disturbs=False,
     ),
-    Phase(name="last", marks="last", gateways=2, parallel=False, disturbs=True),
+    Phase(name="last", marks="last", gateways=2, side_by_side=2, disturbs=True),
     Phase(
         name="one-gateway",
         marks="(any_gateways or one_gateway) and not first and not last",
         gateways=1,
-        parallel=True,
+        side_by_side=MANY,
         disturbs=False,
     ),
 )
@@ -225,8 +229,9 @@ def command_of(
         command.append("--yes-use-this-cluster")
     if again:
         command += ["--last-failed", "--last-failed-no-failures=none"]
-    elif phase.parallel:
-        command += [f"-n{options.workers}", "--dist=worksteal"]
+    elif (workers := min(options.workers, phase.side_by_side)) > 1:
+        # One at a time, in their order: it begins with the long ones.
+        command += [f"-n{workers}", "--dist=load", "--maxschedchunk=1"]
     return [*command, *rest]
 
 

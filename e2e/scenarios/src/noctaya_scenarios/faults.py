@@ -78,6 +78,26 @@ def _is_of(process: Path, pod: str) -> bool:
 
 
 @contextmanager
+def no_new_pods(api: ApiClient, namespace: str) -> Iterator[None]:
+    """Within the block nothing new runs in this namespace, as if no node had room: its quota is used up."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "no-new-pods", "namespace": namespace},
+        "spec": {"hard": {"pods": "0"}},
+    }
+    path = path_of(api.create(quota))
+    try:
+        # A quota holds from the moment its status tells what is used.
+        until(
+            lambda: api.get(path).get("status", {}).get("used"), within=GONE_SECONDS, what="the quota holds"
+        )
+        yield
+    finally:
+        api.delete(path)
+
+
+@contextmanager
 def cordoned(access: Access, *nodes: str) -> Iterator[None]:
     """Within the block nothing new is scheduled to these nodes."""
     try:

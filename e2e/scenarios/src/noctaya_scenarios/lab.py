@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import re
@@ -17,6 +18,7 @@ from noctaya_scenarios.access import Access
 from noctaya_scenarios.reach import Reach
 from noctaya_scenarios.release import DELIVERY_IMAGES, Release, helm_for, load_images
 from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.turns import Turns
 
 Report = Callable[[str], None]
 
@@ -60,6 +62,13 @@ class Lab:
             stamp_name="loaded-delivery.json",
             report=report,
         )
+
+    def turns(self) -> Turns:
+        """A scenario's part in the order of all scenarios of this cluster, of whatever test process."""
+        cluster = hashlib.sha256(str(self.cluster.kubeconfig).encode()).hexdigest()[:8]
+        folder = self._folder / f"turns-{cluster}"
+        folder.mkdir(exist_ok=True)
+        return Turns(folder)
 
     @contextmanager
     def scene(self, name: str) -> Iterator[Scene]:
