@@ -44,7 +44,7 @@ class Reply(NamedTuple):
 
 def json_reply(status: int, document: Any, *, headers: Sequence[Header] = ()) -> Reply:
     """A JSON response with its length."""
-    body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
     head = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *headers)
     return Reply(status, head, body)
 
@@ -73,17 +73,25 @@ def render_upstream_error_event(status: int, body: bytes) -> bytes:
     A JSON error of the backend keeps its members; any other body becomes the message. The status is put
     inside.
     """
-    return _event({"error": _upstream_error(status, body)}) + DONE_EVENT
+    try:
+        event = _event({"error": _upstream_error(status, body)})
+    except (ValueError, RecursionError):  # `NaN`, `1e999`: Python's reader takes what no client would
+        event = _event({"error": _error_of_text(status, _text_of(body))})
+    return event + DONE_EVENT
+
+
+def _error_of_text(status: int, text: str) -> dict[str, Any]:
+    kind = INVALID_REQUEST if status < 500 else SERVER
+    message = text or f"The model server answered with status {status}."
+    return {"message": message, "type": kind, "param": None, "code": None, "status": status}
+
+
+def _text_of(body: bytes) -> str:
+    return body[:UPSTREAM_BODY_LIMIT].decode("utf-8", "replace").strip()
 
 
 def _upstream_error(status: int, body: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "message": "",
-        "type": INVALID_REQUEST if status < 500 else SERVER,
-        "param": None,
-        "code": None,
-    }
-    text = body[:UPSTREAM_BODY_LIMIT].decode("utf-8", "replace").strip()
+    found = {**_error_of_text(status, ""), "message": ""}
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -97,10 +105,17 @@ def _upstream_error(status: int, body: bytes) -> dict[str, Any]:
         if not found["message"] and isinstance(document.get("detail"), str):
             found["message"] = document["detail"]
     if not found["message"]:
-        found["message"] = text or f"The model server answered with status {status}."
+        found["message"] = _error_of_text(status, _text_of(body))["message"]
     found["status"] = status
     return found
 
 
 def _event(document: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
+    return b"data: " + _json(document) + b"\n\n"
+
+
+def _json(document: Any) -> bytes:
+    """Strict JSON: a lone surrogate, which a backend may have escaped, becomes a question mark. Raises
+    ValueError for numbers that JSON does not have."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")

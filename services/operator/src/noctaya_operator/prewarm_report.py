@@ -117,4 +117,5 @@ def _count(value: object) -> int | None:
 
 
 def _text(value: object) -> str:
-    return value[:TEXT_LIMIT] if isinstance(value, str) else ""
+    # A lone surrogate, which JSON can escape, could never be written to the API server.
+    return value[:TEXT_LIMIT].encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -109,7 +109,7 @@ def parse_metrics(text: str) -> dict[str, int]:
         if name in _WANTED:
             try:
                 found[_WANTED[name]] = int(float(value))
-            except ValueError:
+            except (ValueError, OverflowError):  # `+Inf` is a number of Prometheus', too
                 continue
     return found
 
