@@ -1,4 +1,4 @@
-"""What is wrong that only the gateways of a service know: a full queue, demand that KEDA doesn't hear. Pure."""
+"""What is wrong that only gateways know: a full queue, demand that KEDA does not hear. Pure."""
 
 from __future__ import annotations
 
