@@ -29,6 +29,16 @@ CERTIFICATE_DAYS = 13
 STALLED = "org/stalled"
 
 
+TIMEOUT = 400.0
+"""Seconds a test may take, with the start of everything; what it waits for has bounds of its own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """More time than other tests have."""
+    for item in items:
+        item.add_marker(pytest.mark.timeout(TIMEOUT))
+
+
 def certificates() -> dict[str, bytes]:
     """What the Secret of a scaler's TLS holds, near its end."""
     authority = trustme.CA()

@@ -21,7 +21,7 @@ def test_the_committed_files_are_what_the_descriptions_give() -> None:
 @pytest.mark.parametrize("dashboard", ALL, ids=lambda each: each.uid)
 def test_prometheus_understands_every_query(dashboard: Dashboard, promtool: str, tmp_path: Path) -> None:
     rules = [
-        {"record": f"q{number}", "expr": query.expr.replace("$namespace", "n").replace("$service", "s")}
+        {"record": f"q{number}", "expr": query.of(namespace="n", service="s")}
         for number, (_, query) in enumerate(dashboard.queries())
     ]
     file = tmp_path / "queries.yaml"

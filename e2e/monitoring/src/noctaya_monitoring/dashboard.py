@@ -21,6 +21,10 @@ class Query:
     legend: str = ""
     instant: bool = False
 
+    def of(self, *, namespace: str, service: str) -> str:
+        """The expression with the variables of a dashboard as Grafana puts them in."""
+        return self.expr.replace("$namespace", namespace).replace("$service", service)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:

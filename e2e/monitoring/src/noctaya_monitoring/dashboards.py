@@ -18,9 +18,16 @@ def _quantile(share: float, metric: str, *, by: str, where: str = "", window: st
     return f"histogram_quantile({share}, sum by ({by}, le) (rate({metric}_bucket{{{where}}}[{window}])))"
 
 
+def _gained(counter: str, *, by: str, where: str = "", window: str = "1h") -> str:
+    """What a counter has gained. One that appeared within the window began at 0: increase() would leave out
+    what it appeared with, which is the first cold start of a service."""
+    series = f"{counter}{{{where}}}" if where else counter
+    return f"sum by ({by}) (({series} unless {series} offset {window}) or increase({series}[{window}]))"
+
+
 def _mean(histogram: str, *, by: str, where: str, window: str = "1h") -> str:
     total, count = (
-        f"sum by ({by}) (increase({histogram}_{part}{{{where}}}[{window}]))" for part in ("sum", "count")
+        _gained(f"{histogram}_{part}", by=by, where=where, window=window) for part in ("sum", "count")
     )
     return f"{total} / {count}"
 
@@ -56,7 +63,7 @@ FLEET: Final = Dashboard(
             title="Cold starts an hour",
             queries=(
                 Query(
-                    expr=f"sum by ({BY_SERVICE}, outcome) (increase(noctaya_operator_activations_total[1h]))",
+                    expr=_gained("noctaya_operator_activations_total", by=f"{BY_SERVICE}, outcome"),
                     legend=NAME + " {{outcome}}",
                 ),
             ),
@@ -161,8 +168,9 @@ SERVICE: Final = Dashboard(
             unit="s",
             queries=(
                 Query(
-                    expr="sum by (le) (increase("
-                    f'noctaya_activation_phase_seconds_bucket{{{ONE},phase="total"}}[1h]))',
+                    expr=_gained(
+                        "noctaya_activation_phase_seconds_bucket", by="le", where=f'{ONE},phase="total"'
+                    ),
                     legend="{{le}}",
                 ),
             ),

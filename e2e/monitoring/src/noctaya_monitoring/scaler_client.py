@@ -8,18 +8,21 @@ cluster.
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import grpc
 import httpx
 from noctaya_api.externalscaler import externalscaler_pb2 as pb
 from noctaya_api.externalscaler.externalscaler_pb2_grpc import ExternalScalerStub
-from noctaya_apiserver.client import ApiClient, Object
+from noctaya_apiserver.client import ApiClient, Object, Refused
+from noctaya_apiserver.follower import PASSING
 from noctaya_apiserver.keda_stand_in import SCALED_OBJECTS, report_conditions, scale
 from noctaya_apiserver.nodes import FakeNode
 
 AGAIN: Final = 0.2
 """Seconds until a stream that ended is opened again, or a Pod is looked for again."""
+T = TypeVar("T")
 CALL: Final[Any] = {"metricName": "pending", "targetValue": "10"}
 
 
@@ -102,24 +105,36 @@ class ScalerClient:
         scale(self._client, namespace=self._namespace, deployment=self._service, replicas=int(active))
         if active:
             self._load()
+        else:
+            self._wait(lambda: self._pod() is None)
 
     def _load(self) -> None:
-        while (pod := self._pod()) is None:
-            if self._stopping.wait(AGAIN):
+        """Get the backend's Pod ready, and the model with it; another Pod if that one went meanwhile."""
+        while (pod := self._wait(self._pod)) is not None:
+            if self.load_seconds is None or self._stopping.wait(self.load_seconds):
                 return
-        if self.load_seconds is None or self._stopping.wait(self.load_seconds):
-            return
-        self._node.loaded(pod)
-        self._control(healthy=True)
+            try:
+                self._node.loaded(pod)
+            except Refused as error:
+                if error.status not in PASSING:
+                    raise
+            else:
+                self._control(healthy=True)
+                return
+
+    def _wait(self, look: Callable[[], T]) -> T | None:
+        """The first true value that `look` gives, None when we are to stop."""
+        while not (found := look()):
+            if self._stopping.wait(AGAIN):
+                return None
+        return found
 
     def _pod(self) -> Object | None:
-        """The backend's Pod once it runs."""
+        """The backend's Pod, once it runs and unless it is on its way out."""
         label = f"serving.noctaya.io/llmservice={self._service}"
         pods = self._client.items(f"/api/v1/namespaces/{self._namespace}/pods", labelSelector=label)
-        return next(
-            (pod for pod in pods if "podIP" in pod["status"] and "deletionTimestamp" not in pod["metadata"]),
-            None,
-        )
+        living = (pod for pod in pods if "deletionTimestamp" not in pod["metadata"])
+        return next((pod for pod in living if "podIP" in pod["status"]), None)
 
     def _control(self, *, healthy: bool) -> None:
         answer = httpx.post(f"{self._backend}/control", json={"healthy": healthy}, trust_env=False)
