@@ -13,6 +13,8 @@ from noctaya_prewarm.transport import Answer
 _CONTENT_RANGE: Final = re.compile(r"bytes\s+(\d{1,19})-(\d{1,19})/(\d{1,19}|\*)", re.IGNORECASE)
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 509, 520, 521, 522, 523, 524, 529})
 _GONE: Final = frozenset({404, 410, 412, 416})
+UNREADABLE: Final = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+"""What a hub's own client raises over an answer that is not what it expects."""
 
 
 class Changed(Exception):

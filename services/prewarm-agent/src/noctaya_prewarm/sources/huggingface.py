@@ -16,7 +16,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.hf_api import RepoFile
 from noctaya_api.model_source import ModelSource
 
-from noctaya_prewarm.answers import REMEDY, explanation
+from noctaya_prewarm.answers import REMEDY, UNREADABLE, explanation
 from noctaya_prewarm.digest import Digest, Kind
 from noctaya_prewarm.errors import BadSettings, NetworkFault, NotAuthorised, NotFound, PrewarmError
 from noctaya_prewarm.listing import Listing, RemoteFile
@@ -53,7 +53,7 @@ class HuggingFace:
         api = HfApi(endpoint=self._endpoint, token=self._token() or False)
         try:
             commit = api.model_info(self._repository, revision=self._revision).sha
-            if not commit:
+            if not commit or not isinstance(commit, str):
                 raise NetworkFault(f"{self._endpoint} does not tell the commit of {self._revision}")
             entries = list(api.list_repo_tree(self._repository, recursive=True, revision=commit))
         except HFValidationError as error:
@@ -64,10 +64,13 @@ class HuggingFace:
             raise self._failure(error) from error
         except (httpx2.TransportError, OSError) as error:
             raise _unreachable(self._endpoint, error) from error
-        return Listing(
-            revision=commit,
-            files=tuple(_file(entry, commit) for entry in entries if isinstance(entry, RepoFile)),
-        )
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
+        try:
+            files = tuple(_file(entry, commit) for entry in entries if isinstance(entry, RepoFile))
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
+        return Listing(revision=commit, files=files)
 
     def request(self, file: RemoteFile) -> Request:
         """The hub's URL of the file at the listed commit, which `pin` holds."""
@@ -81,6 +84,12 @@ class HuggingFace:
         found = token_from_environment(variable="HF_TOKEN", path_variable="HF_TOKEN_PATH")
         # The variable's name in older runtimes' environments.
         return found or token_from_environment(variable="HUGGING_FACE_HUB_TOKEN")
+
+    def _unreadable(self, error: Exception) -> NetworkFault:
+        return NetworkFault(
+            f"{self._endpoint} lists {self._repository}@{self._revision} in a way that is not the hub's "
+            f"({type(error).__name__}); check the endpoint"
+        )
 
     def _failure(self, error: HfHubHTTPError) -> Exception:
         response: Any = error.response

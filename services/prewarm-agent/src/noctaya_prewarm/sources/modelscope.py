@@ -20,7 +20,7 @@ from modelscope_hub.errors import (
 from modelscope_hub.types import FileInfo
 from noctaya_api.model_source import ModelSource
 
-from noctaya_prewarm.answers import REMEDY
+from noctaya_prewarm.answers import REMEDY, UNREADABLE
 from noctaya_prewarm.digest import Digest, Kind
 from noctaya_prewarm.errors import BadSettings, IntegrityFault, NetworkFault, NotAuthorised, NotFound
 from noctaya_prewarm.listing import Listing, RemoteFile, digest_of
@@ -61,12 +61,17 @@ class ModelScope:
             raise self._failure(error) from error
         except (requests.RequestException, OSError) as error:
             raise Retryable(f"ModelScope can't be reached: {error}") from error
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
         # The hub ends a long listing without a word; its client walks the folders then, and may get stuck.
         if getattr(api.legacy._read_state, "listing_incomplete", False):
             raise IntegrityFault(
                 f"ModelScope does not list all files of {self._repository}: a folder has more than it shows"
             )
-        files = tuple(_file(entry) for entry in entries if not entry.is_dir)
+        try:
+            files = tuple(_file(entry) for entry in entries if not entry.is_dir)
+        except UNREADABLE as error:
+            raise self._unreadable(error) from error
         return Listing(revision=digest_of(files), files=files)
 
     def request(self, file: RemoteFile) -> Request:
@@ -96,6 +101,12 @@ class ModelScope:
         if self._secret:
             return self._secret.need("token", "MODELSCOPE_API_TOKEN")
         return token_from_environment(variable="MODELSCOPE_API_TOKEN")
+
+    def _unreadable(self, error: Exception) -> NetworkFault:
+        return NetworkFault(
+            f"ModelScope lists {self._repository}@{self._revision} in a way that is not the hub's "
+            f"({type(error).__name__}); check the endpoint"
+        )
 
     def _failure(self, error: HubError) -> Exception:
         status = error.status_code if isinstance(error, APIError) else None
