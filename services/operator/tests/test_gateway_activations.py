@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cluster import NAMESPACE, SECONDS, Cluster, running
+from noctaya_api.process.metrics import render
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
 from noctaya_operator.activation_poller import AFTER_READY, activations_url
 from noctaya_operator.gateway_activations import (
@@ -127,6 +128,8 @@ async def test_t1_the_record_gets_its_id_and_the_event_names_it() -> None:
             event["note"] for event in cluster.server.all(EVENTS, NAMESPACE) if event["reason"] == "Activated"
         )
         assert FIRST in note
+        scraped = render(cluster.registry, "application/openmetrics-text")[0].decode()
+        assert f'# {{trace_id="{FIRST}"}}' in scraped
 
 
 @pytest.mark.looptime

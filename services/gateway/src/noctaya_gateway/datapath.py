@@ -17,7 +17,14 @@ from noctaya_gateway.request import NOTABLE, Request
 from noctaya_gateway.upstream.pool import UpstreamPool
 
 OPERATIONS_PATHS = frozenset(
-    (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue", b"/noctaya/openapi.json")
+    (
+        b"/healthz",
+        b"/readyz",
+        b"/metrics",
+        b"/noctaya/queue",
+        b"/noctaya/activations",
+        b"/noctaya/openapi.json",
+    )
 )
 """Exact paths that are the gateway's own; anything else belongs to the backend (contracts 3.2)."""
 

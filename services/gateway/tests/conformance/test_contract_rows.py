@@ -248,7 +248,7 @@ async def test_row_healthz_is_always_200_and_empty(lend: Lend) -> None:
 
 async def test_row_operational_endpoints_are_never_proxied_nor_counted(lend: Lend) -> None:
     rig = await lend()
-    for target in (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue"):
+    for target in (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue", b"/noctaya/activations"):
         assert (await rig.gateway.ask(b"GET", target, body=None)).status == 200
         await rig.gateway.ask(b"POST", target, body=b"{}")
     assert rig.backend.calls == []

@@ -116,7 +116,7 @@ async def test_g10_row_g13_operational_endpoints_stay_open(
     lend: Lend, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     rig = await lend(NOCTAYA_CLIENT_API_KEY_FILE=key_file(tmp_path_factory))
-    for path in (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue"):
+    for path in (b"/healthz", b"/readyz", b"/metrics", b"/noctaya/queue", b"/noctaya/activations"):
         assert (await rig.gateway.ask(b"GET", path, body=None)).status == 200
 
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from noctaya_gateway import __version__
 from noctaya_gateway.control import Control, build_control
+from noctaya_gateway.datapath import OPERATIONS_PATHS
 from noctaya_gateway.ops import PATHS, operations
 from noctaya_gateway.settings import GatewaySettings
 
@@ -131,6 +132,10 @@ async def test_the_openapi_document_describes_the_endpoints(client: httpx.AsyncC
     assert set(document["paths"]["/readyz"]["get"]["responses"]) == {"200", "503"}
     names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
     assert len(names) == len(set(names)), names
+
+
+def test_the_data_path_sends_just_these_paths_here() -> None:
+    assert {path.decode() for path in OPERATIONS_PATHS} == PATHS
 
 
 async def test_an_unknown_path_is_a_json_404(client: httpx.AsyncClient) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 from noctaya_api import names
 from noctaya_api.process.metrics import render
@@ -41,13 +41,13 @@ def build_health(not_ready: Callable[[], Sequence[str]]) -> FastAPI:
 
 
 def build_metrics(registry: CollectorRegistry) -> FastAPI:
-    """Prometheus' text format."""
+    """Prometheus' text format, or OpenMetrics with exemplars for readers that accept it."""
     app = _bare("Noctaya operator: metrics")
 
     @app.get(names.PATH_METRICS)
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
         """All metrics."""
-        body, content_type = render(registry)
+        body, content_type = render(registry, request.headers.get("accept"))
         return Response(body, media_type=content_type)
 
     return app
