@@ -304,7 +304,7 @@ def duration_text(seconds: int) -> str:
 def prewarm_failure(prewarm: PrewarmStatus | None) -> str:
     """Why there are no weights, and what to do."""
     why = prewarm.message if prewarm is not None and prewarm.message else "its Job failed"
-    return f"the weights could not be downloaded: {why}; delete the Job to try again"
+    return f"the weights could not be downloaded: {why}; delete the Job to have it tried at once"
 
 
 def size_text(count: int | None) -> str:
