@@ -103,6 +103,11 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
     "docs/operations.md": {
         "helm upgrade noctaya charts/operator -n noctaya-system --reset-then-reuse-values "
         "--set gateway.replicas=2 --wait": api("2 gateways for each"),
+        "noctaya wake SERVICE --for 30m": api("smollm2"),
+        "noctaya pin SERVICE --replicas 1 --for 8h": api("smollm2"),
+        "noctaya unpin SERVICE": api("smollm2"),
+        "noctaya sleep SERVICE --for 2h": api("smollm2"),
+        "noctaya wake SERVICE": api("smollm2"),
         "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data": api("drained"),
         "kubectl uncordon NODE": api("uncordoned"),
         """kubectl create secret generic SERVICE-keys --from-literal=keys="$(printf 'old-key\\nnew-key')" """
