@@ -76,14 +76,13 @@ def explain(
     service: Annotated[str, typer.Argument(metavar="SERVICE", help="Name of an LLMService.")],
     namespace: Namespace = None,
     output: Annotated[
-        Picture, typer.Option("--output", "-o", help="Text, JSON, or the last cold start as SVG.")
+        Picture, typer.Option("--output", "-o", help="Text, JSON, or the last cold starts as SVG.")
     ] = Picture.TEXT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Tell where the last cold start spent its time, what is wrong now, and what to do."""
+    """Tell where the last cold starts spent their time, what is wrong now, and what to do."""
     from noctaya_cli.cluster import explain as page  # noqa: PLC0415
-    from noctaya_cli.cluster.waterfall import draw_svg  # noqa: PLC0415
 
     with told():
         cluster = connect(kubeconfig, context)
@@ -91,9 +90,9 @@ def explain(
         if output is Picture.JSON:
             show_json(page.json_of(found))
         elif output is Picture.SVG:
-            if found.picture is None:
+            if (drawn := page.svg_of(found)) is None:
                 raise ClusterError(f"no cold start of {service} is on record")
-            typer.echo(draw_svg(found.picture), nl=False)
+            typer.echo(drawn, nl=False)
         else:
             show(page.draw_explanation(found, width=terminal_width() or 100))
 

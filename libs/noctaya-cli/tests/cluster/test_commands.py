@@ -120,6 +120,25 @@ def test_explain_draws_the_last_cold_start(api: FakeApi, call: Any) -> None:
     }  # fmt: skip
 
 
+def test_explain_tells_of_the_cold_starts_before_and_of_what_the_service_is_kept(
+    api: FakeApi, call: Any
+) -> None:
+    former = {**objects.ACTIVATION, "id": "a" * 32, "ended": "2026-11-30T09:55:00Z"}
+    api.objects[f"{objects.OWN_SERVICES}/chat"] = objects.llm_service(
+        lastActivation=objects.ACTIVATION,
+        recentActivations=[former, {"of": "a newer version"}],
+        keep={"state": "Awake", "replicas": 2},
+    )
+    text = call("explain", "chat").stdout
+    assert "  kept     awake 2" in text
+    assert text.count("20.00 s") == 3, "headline, ready, and the one before"
+    found = json.loads(call("explain", "chat", "-o", "json").stdout)
+    (before,) = found["recentActivations"]
+    assert (before["id"], before["phases"]["load"]) == ("a" * 32, 17.0)
+    assert found["keep"] == {"state": "Awake", "replicas": 2}
+    assert " ago</text>" in call("explain", "chat", "-o", "svg").stdout
+
+
 def test_explain_shows_only_the_events_of_this_service(api: FakeApi, call: Any) -> None:
     def event(name: str, at: str, note: str) -> Any:
         regarding = {"kind": "LLMService", "uid": f"uid-{name}"}

@@ -4,8 +4,10 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
+from noctaya_api.activation_timeline import PHASES
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
-from noctaya_cli.cluster.waterfall import Waterfall, age, draw_svg, draw_text, waterfall_of
+from noctaya_cli.cluster.former_starts import LETTERS, draw_former_svg, draw_former_text, formers_of
+from noctaya_cli.cluster.waterfall import MEANING, Waterfall, age, draw_svg, draw_text, waterfall_of
 
 from . import objects
 from .conftest import NOW
@@ -71,3 +73,46 @@ def test_the_svg_has_a_bar_a_phase_and_escapes_names() -> None:
 )
 def test_ages_are_written_as_kubectl_does(seconds: float, text: str) -> None:
     assert age(seconds) == text
+
+
+ID = "0af7651916cd43dd8448eb211c80319c"
+
+
+def test_t1_the_picture_ends_with_the_first_byte_and_names_the_activation() -> None:
+    whole = picture(id=ID, kedaTold="2026-11-30T09:50:00.250Z", firstByte="2026-11-30T09:50:25Z")
+    assert list(draw_text(whole, width=60)) == [
+        "models/chat: cold start of 20.00 s, 10m ago",
+        "  demand      ▍                                     0.25 s",
+        "  autoscaling ▍                                     0.25 s",
+        "  scheduling  ▋                                     0.50 s",
+        "  image pull   █▍                                   1.00 s",
+        "  start         █▍                                  1.00 s",
+        "  load            ███████████████████████▏         17.00 s ←",
+        "  first byte                             ██████▊    5.00 s",
+        "  ready                                            20.00 s",
+        "  answered                                         25.00 s",
+        "  most of it: load, 68 % (the engine loaded the model and passed its probe)",
+        f"  activation: {ID}",
+    ]
+    assert "25.00 s answered" in draw_svg(whole)
+
+
+def test_t1_former_cold_starts_are_a_line_each_on_one_scale() -> None:
+    slow = {**objects.ACTIVATION, "ready": "2026-11-30T09:50:40Z", "ended": "2026-11-30T09:55:00Z"}
+    gave_up = {"outcome": "Failed", "requested": "2026-11-30T08:00:00Z", "scheduled": "2026-11-30T08:00:10Z"}
+    records = [ActivationRecord.model_validate(each) for each in (objects.ACTIVATION, slow, gave_up)]
+    formers = formers_of(records, service="models/chat", now=NOW)
+    assert list(draw_former_text(formers, width=74)) == [
+        "Before that (a autoscaling, s scheduling, i image pull, e engine start, l load):",
+        "    10m ago     20.00 s  sielllllllllllllllll",
+        "    10m ago     40.00 s  sielllllllllllllllllllllllllllllllllllll",
+        "     2h ago      failed  ssssssssss",
+    ]
+    root = ET.fromstring(f"<svg>{''.join(draw_former_svg(formers, top=100))}</svg>")
+    assert [each.text for each in root.iter("text")][1::2] == ["20.00 s", "40.00 s", "failed"]
+    assert list(draw_former_text((), width=74)) == []
+
+
+def test_every_phase_has_a_meaning_and_a_letter_of_its_own() -> None:
+    assert set(MEANING) == set(LETTERS) == set(PHASES)
+    assert len(set(LETTERS.values())) == len(PHASES)

@@ -1,4 +1,4 @@
-"""`noctaya explain SERVICE`: the last cold start as a picture, what is wrong now, what to do about it."""
+"""`noctaya explain SERVICE`: the last cold starts as a picture, what is wrong now, what to do about it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from noctaya_cli.cluster.demand import (
     service_of,
     streams_of,
 )
+from noctaya_cli.cluster.former_starts import draw_former_svg, draw_former_text, formers_of
 from noctaya_cli.cluster.gateway_trouble import with_trouble
 from noctaya_cli.cluster.remedies import remedy
 from noctaya_cli.cluster.service_view import ServiceView, view_of
-from noctaya_cli.cluster.waterfall import Waterfall, age, draw_text, waterfall_of
+from noctaya_cli.cluster.waterfall import Waterfall, age, draw_svg, draw_text, waterfall_of
 
 EVENTS_SHOWN: Final = 6
 """Recent Events of the service; older ones repeat what the status says."""
@@ -46,6 +47,8 @@ class Explanation:
     service: ServiceView
     numbers: GatewayNumbers | None
     picture: Waterfall | None
+    former: tuple[tuple[str, Waterfall], ...]
+    """Age and picture of the cold starts before the last one."""
     events: tuple[Happening, ...]
     remarks: tuple[str, ...]
     now: datetime
@@ -86,7 +89,13 @@ def explain(cluster: Reader, namespace: str, name: str, *, now: datetime) -> Exp
         else None
     )
     return Explanation(
-        service=service, numbers=numbers, picture=picture, events=events, remarks=tuple(remarks), now=now
+        service=service,
+        numbers=numbers,
+        picture=picture,
+        former=formers_of(service.former, service=f"{namespace}/{name}", now=now),
+        events=events,
+        remarks=tuple(remarks),
+        now=now,
     )
 
 
@@ -102,6 +111,8 @@ def draw_explanation(found: Explanation, *, width: int) -> Iterator[str]:
             f"  demand   {numbers.demand} ({numbers.held} held, {numbers.pending} admitted) "
             f"at {numbers.gateways} gateway{'s' if numbers.gateways != 1 else ''}"
         )
+    if (kept := service.kept(found.now)) != "-":
+        yield f"  kept     {kept}"
     if service.prewarm:
         yield f"  weights  {weights_line(service)}"
     if service.stale:
@@ -113,6 +124,9 @@ def draw_explanation(found: Explanation, *, width: int) -> Iterator[str]:
         yield "No cold start is on record."
     else:
         yield from draw_text(found.picture, width=width)
+    if found.former:
+        yield ""
+        yield from draw_former_text(found.former, width=width)
     if found.events:
         yield ""
         yield "Recently:"
@@ -146,13 +160,24 @@ def json_of(found: Explanation) -> dict[str, Any]:
             }
             for each in found.service.problems
         ],
-        "lastActivation": record.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if record
-        else None,
+        "keep": dict(found.service.keep) or None,
+        "lastActivation": record.manifest() if record else None,
         "phases": dict(phases(record)) if record else {},
+        "recentActivations": [
+            {**each.manifest(), "phases": dict(phases(each))} for each in found.service.former
+        ],
         "events": [{"at": e.at, "reason": e.reason, "note": e.note} for e in found.events],
         "remarks": list(found.remarks),
     }
+
+
+def svg_of(found: Explanation) -> str | None:
+    """The cold starts as an SVG file; None when none is on record."""
+    if found.picture is None:
+        return None
+    return draw_svg(
+        found.picture, below=lambda top: draw_former_svg(found.former, top=top), rows=len(found.former)
+    )
 
 
 def weights_line(service: ServiceView) -> str:

@@ -50,6 +50,8 @@ class ServiceView:
     stale: bool
     """True when the operator has not looked at the newest spec."""
     activation: ActivationRecord | None
+    former: tuple[ActivationRecord, ...]
+    """The activations before it, the newest first."""
     problems: tuple[Problem, ...]
     prewarm: Mapping[str, Any]
     keep: Mapping[str, Any]
@@ -101,7 +103,8 @@ def view_of(service: Mapping[str, Any]) -> ServiceView:
         maximum=_integer(_mapping(spec, "scaling").get("max"), 1),
         slots=_integer(_mapping(spec, "endpoint").get("maxQueue"), DEFAULT_SLOTS),
         stale=bool(generation) and status.get("observedGeneration", generation) != generation,
-        activation=_activation(status),
+        activation=_activation(status.get("lastActivation")),
+        former=_former(status),
         problems=tuple(_problems(status)),
         prewarm=_mapping(status, "prewarm"),
         keep=_mapping(status, "keep"),
@@ -140,8 +143,13 @@ _BAD: Final = (("Degraded", "True"), ("AutoscalingReady", "False"), ("Ready", "F
 """Conditions in the order they are told, and the status that is bad news."""
 
 
-def _activation(status: Mapping[str, Any]) -> ActivationRecord | None:
-    raw = status.get("lastActivation")
+def _former(status: Mapping[str, Any]) -> tuple[ActivationRecord, ...]:
+    raw = status.get("recentActivations")
+    found = map(_activation, raw if isinstance(raw, list) else [])
+    return tuple(each for each in found if each is not None)
+
+
+def _activation(raw: object) -> ActivationRecord | None:
     if not isinstance(raw, Mapping):
         return None
     try:

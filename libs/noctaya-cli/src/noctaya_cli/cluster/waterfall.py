@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,16 +12,20 @@ from noctaya_api.activation_timeline import spans
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
 
 MEANING: Final = {
+    "demand": "the gateway told KEDA",
     "autoscaling": "KEDA saw the demand and wrote a replica",
     "scheduling": "a node was found",
     "weights": "the weights were there",
     "image_pull": "the images were on the node",
     "start": "the engine's process started",
     "load": "the engine loaded the model and passed its probe",
+    "first_byte": "the first answer began",
 }
 """What had happened at the end of each phase."""
 
-_LABEL: Final = {"image_pull": "image pull"}
+_LABEL: Final = {"image_pull": "image pull", "first_byte": "first byte"}
+LEFT, RIGHT, ROW, TOP = 110, 620, 26, 54
+"""Of an SVG: where bars begin and end, the height of a row, the first one."""
 _NAMES: Final = 12
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
@@ -52,9 +56,21 @@ class Waterfall:
     title: str
     bars: tuple[Bar, ...]
     total: float
-    """Seconds until ready, or until the last thing known."""
-    finished: bool
+    """Seconds until the first byte, until ready, or until the last thing known."""
+    ready: float | None
+    """Seconds until ready; None when it never was."""
+    activation_id: str = ""
     note: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the replica was ready."""
+        return self.ready is not None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the first byte is known."""
+        return any(bar.phase == "first_byte" for bar in self.bars)
 
     @property
     def longest(self) -> Bar | None:
@@ -70,17 +86,22 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
         for name, start, end in spans(record)
     )
     going_on = record.outcome is ActivationOutcome.IN_PROGRESS
-    if record.ready is not None:
-        total = _since(begun, datetime.fromisoformat(record.ready))
+    ready = _since(begun, datetime.fromisoformat(record.ready)) if record.ready is not None else None
+    if ready is not None:
+        total = max(ready, max((bar.end for bar in bars), default=0.0))
     elif going_on:
         total = _since(begun, now)
     else:
         total = max((bar.end for bar in bars), default=0.0)
     return Waterfall(
-        title=f"{service}: {_headline(record, total=total)}, {age((now - begun).total_seconds())} ago",
+        title=(
+            f"{service}: {_headline(record, total=total if ready is None else ready)}, "
+            f"{age((now - begun).total_seconds())} ago"
+        ),
         bars=bars,
         total=total,
-        finished=record.ready is not None,
+        ready=ready,
+        activation_id=record.id or "",
         note=record.message or "",
     )
 
@@ -97,19 +118,32 @@ def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
         yield f"  {bar.label:<{_NAMES}}{drawn:<{room}}{share}{mark}"
     if not picture.bars:
         yield "  nothing has happened yet"
-    end = "ready" if picture.finished else "so far"
-    yield f"  {end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
+    if picture.ready is not None:
+        yield f"  {'ready':<{_NAMES}}{'':<{room}}{picture.ready:8.2f} s"
+    if picture.ready is None or picture.answered:
+        end = "answered" if picture.answered else "so far"
+        yield f"  {end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
     if longest is not None and picture.finished and picture.total > 0:
         share_of = round(100 * longest.seconds / picture.total)
         yield f"  most of it: {longest.label}, {share_of} % ({MEANING.get(longest.phase, longest.phase)})"
     if picture.note:
         yield f"  in the way: {picture.note}"
+    if picture.activation_id:
+        yield f"  activation: {picture.activation_id}"
 
 
-def draw_svg(picture: Waterfall) -> str:
-    """The same as a stand-alone SVG file, light and dark alike."""
-    row, left, right, top = 26, 110, 620, 54
-    height = top + row * len(picture.bars) + 34
+def draw_svg(
+    picture: Waterfall, *, below: Callable[[int], Iterable[str]] = lambda top: (), rows: int = 0
+) -> str:
+    """The same as a stand-alone SVG file, light and dark alike.
+
+    Args:
+        picture: what to draw.
+        below: draws further rows, given where they begin.
+        rows: how many those are.
+    """
+    row, left, right, top = ROW, LEFT, RIGHT, TOP
+    height = top + row * (len(picture.bars) + rows) + 34 + (20 if rows else 0)
     scale = (right - left) / picture.total if picture.total > 0 else 0.0
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" role="img" '
@@ -134,7 +168,8 @@ def draw_svg(picture: Waterfall) -> str:
         f'<line class="axis" x1="{left}" x2="{right}" y1="{base}" y2="{base}"/>',
         f'<text x="{left}" y="{base + 18}">0</text>',
         f'<text x="{right}" y="{base + 18}" text-anchor="end">{picture.total:.2f} s '
-        f"{'ready' if picture.finished else 'so far'}</text>",
+        f"{'answered' if picture.answered else 'ready' if picture.finished else 'so far'}</text>",
+        *below(base + 44),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
