@@ -141,8 +141,8 @@ def files(pages: Iterable[Path], root: Path) -> set[Path]:
 
 
 def rewritten(page: Path, root: Path) -> str:
-    """A page whose links to folders lead to pages, and whose diagrams are shown as their text."""
-    text = (root / page).read_text(encoding="utf-8").replace("```mermaid\n", "```text\n")
+    """A page whose links to folders lead to pages."""
+    text = (root / page).read_text(encoding="utf-8")
     for link in links_of(page, root):
         if not (root / link.path).is_dir():
             continue
