@@ -8,12 +8,13 @@ import pytest
 from noctaya_scenarios.manifests import service_spec
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 
-pytestmark = pytest.mark.any_gateways
+any_gateways = pytest.mark.any_gateways
 
 SECONDS = len("2026-11-30T11:01:29")
 """Kubernetes tells most of the times in whole seconds."""
 
 
+@any_gateways
 def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scene: Scene) -> None:
     client = scene.deploy(
         runtime=scene.runtime(STUB_STARTUP_DELAY="3s"), scaling={"scaleDownStabilization": "10s"}
@@ -35,6 +36,7 @@ def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scen
     assert scene.demand() == 0
 
 
+@any_gateways
 def test_t1_a_cold_request_that_does_not_stream_gets_the_backends_answer_and_leaves_a_timeline(
     scene: Scene,
 ) -> None:
@@ -57,6 +59,7 @@ def test_t1_a_cold_request_that_does_not_stream_gets_the_backends_answer_and_lea
     assert "Activated" in reasons
 
 
+@any_gateways
 def test_demand_outlives_the_client_that_caused_it_but_not_for_ever(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="4s"))
     stream = client.stream()
@@ -68,6 +71,7 @@ def test_demand_outlives_the_client_that_caused_it_but_not_for_ever(scene: Scene
     scene.await_zero()
 
 
+@any_gateways
 def test_many_cold_requests_share_one_activation(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="3s"), scaling={"target": 100})
     streams = [client.stream(tokens=5) for _ in range(20)]

@@ -6,11 +6,12 @@ import pytest
 from noctaya_scenarios.manifests import MISSING_IMAGE
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 
-pytestmark = pytest.mark.any_gateways
+any_gateways = pytest.mark.any_gateways
 
 SLOW = {"STUB_TOKEN_DELAY": "150ms"}
 
 
+@any_gateways
 def test_e9_a_deleted_backend_pod_is_replaced_and_the_next_requests_succeed(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(drain=False))
     assert client.ask().status == 200
@@ -29,6 +30,7 @@ def test_e9_a_deleted_backend_pod_is_replaced_and_the_next_requests_succeed(scen
     assert active[0]["status"] == "False"
 
 
+@any_gateways
 def test_e10_a_backend_pod_that_is_deleted_finishes_its_streams(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(**SLOW))
     stream = client.stream(tokens=80)
@@ -52,6 +54,7 @@ def test_g2_a_stream_whose_backend_dies_ends_with_an_error_event(scene: Scene) -
     assert seen.tokens < 400
 
 
+@any_gateways
 @pytest.mark.long
 def test_e14_a_missing_image_is_reported_and_the_held_stream_survives_its_repair(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(image=MISSING_IMAGE), scaling={"activationTimeout": "4m"})

@@ -6,7 +6,7 @@ import pytest
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.traffic import Traffic
 
-pytestmark = pytest.mark.any_gateways
+any_gateways = pytest.mark.any_gateways
 
 STREAMS = 50
 
@@ -22,6 +22,7 @@ def roll_gateways(scene: Scene) -> None:
     )
 
 
+@any_gateways
 @pytest.mark.long
 def test_g8_a_gateway_rollout_cuts_neither_a_minute_long_stream_nor_a_short_request(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_TOKEN_DELAY="150ms"), scaling={"drainTimeout": "90s"})
@@ -38,6 +39,7 @@ def test_g8_a_gateway_rollout_cuts_neither_a_minute_long_stream_nor_a_short_requ
     scene.until(lambda: len(scene.pods("gateway")) == scene.gateways, within=60, what="old gateways gone")
 
 
+@any_gateways
 @pytest.mark.long
 def test_g8_fifty_streams_survive_the_end_of_their_gateways(scene: Scene) -> None:
     client = scene.deploy(
