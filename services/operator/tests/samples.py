@@ -66,8 +66,9 @@ def plan(
     gateways: int = 1,
     images: Images = IMAGES,
     precedent: Precedent = precedents.NONE,
+    tracing: tuple[tuple[str, str], ...] = (),
 ) -> ServicePlan:
-    defaults = Defaults(images=images, gateway_replicas=gateways)
+    defaults = Defaults(images=images, gateway_replicas=gateways, tracing=tracing)
     return plan_service(
         given or service(), runtimes=[on or runtime()], defaults=defaults, precedent=precedent
     )

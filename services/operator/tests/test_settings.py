@@ -20,7 +20,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     assert settings.health_probe_bind_address == ":8081"
     assert settings.metrics_bind_address == "0"
     assert settings.leader_elect is False
-    assert settings.defaults() == Defaults()
+    assert settings.defaults({}) == Defaults()
     assert settings.namespaces == ()
 
 
@@ -30,12 +30,28 @@ def test_every_setting_has_a_flag_and_the_flag_wins(monkeypatch: pytest.MonkeyPa
     settings = load_settings(
         ["--gateway-image=from-flag", "--gateway-replicas", "2", "--leader-elect", "--namespaces", "a, b"]
     )
-    assert settings.defaults() == Defaults(
+    assert settings.defaults({}) == Defaults(
         images=Images(gateway="from-flag", oras="oras@sha256:1"), gateway_replicas=2
     )
     assert settings.leader_elect is True
     assert settings.namespaces == ("a", "b")
     assert load_settings(["--leader-elect=false"]).leader_elect is False
+
+
+def test_gateways_send_traces_where_the_operator_does_but_get_no_credential() -> None:
+    settings = load_settings([])
+    environ = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
+        "OTEL_TRACES_SAMPLER_ARG": "0.25",
+        "OTEL_EXPORTER_OTLP_HEADERS": "authorization=secret",
+        "OTEL_SERVICE_NAME": "the-operator",
+    }
+    assert settings.defaults(environ).tracing == (
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
+    )
+    del environ["OTEL_EXPORTER_OTLP_ENDPOINT"]
+    assert settings.defaults(environ).tracing == ()
 
 
 @pytest.mark.parametrize(

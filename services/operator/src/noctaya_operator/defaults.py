@@ -1,4 +1,4 @@
-"""What the operator's own settings contribute to every service: images and the number of gateways.
+"""What the operator's own settings contribute to every service: images, the number of gateways, traces.
 
 One value for the whole cluster, fixed for the life of the process: a change means a restart of the operator
 and a rollout of the gateways.
@@ -34,6 +34,8 @@ class Defaults:
     images: Images = Images()
     gateway_replicas: int = 1
     """Gateways of each service; 0 counts as 1."""
+    tracing: tuple[tuple[str, str], ...] = ()
+    """Environment by which gateways and scalers send traces, as names and values; empty for no traces."""
 
     def __post_init__(self) -> None:
         """Raises ValueError when no Deployment could have that many replicas."""

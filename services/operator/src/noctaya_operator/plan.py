@@ -58,6 +58,8 @@ class ServicePlan:
     images: Images
     gateways: int
     """Gateway replicas, at least 1; above 1 demand is summed by an aggregate scaler."""
+    tracing: tuple[tuple[str, str], ...]
+    """Environment of traces; empty for none."""
     scaling: ScalingIntent
     accelerator: Accelerator
     serving: Serving
@@ -185,6 +187,7 @@ def plan_service(
         names=ObjectNames(service=service.name, namespace=service.namespace),
         images=defaults.images,
         gateways=defaults.gateways,
+        tracing=defaults.tracing,
         scaling=scaling,
         accelerator=accelerator,
         serving=serving,

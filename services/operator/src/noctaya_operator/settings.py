@@ -7,6 +7,7 @@ and for switches `--name` or `--name=false`.
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Final, Literal
 
 from noctaya_api.process.listen import parse_listen
 from noctaya_api.process.settings import SETTINGS_CONFIG, GoDuration, explain
+from noctaya_api.process.telemetry import ENDPOINT_VARIABLES
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode
 
@@ -34,6 +36,13 @@ OFF: Final = "0"
 """Address that means: do not listen."""
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE: Final = "noctaya-system"
+TRACING_VARIABLES: Final = (
+    *ENDPOINT_VARIABLES,
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+)
+"""What gateways and scalers are given too. Headers are not among them: they may hold a credential."""
 
 
 def _address(value: str) -> str:
@@ -113,8 +122,9 @@ class OperatorSettings(BaseSettings):
         default="info", description="debug, info, warning, error or critical"
     )
 
-    def defaults(self) -> Defaults:
-        """What the settings contribute to every service."""
+    def defaults(self, environ: Mapping[str, str] = os.environ) -> Defaults:
+        """What the settings, and the OTEL variables of our own traces, contribute to every service."""
+        traced = any(environ.get(name) for name in ENDPOINT_VARIABLES)
         return Defaults(
             images=Images(
                 gateway=self.gateway_image,
@@ -123,6 +133,9 @@ class OperatorSettings(BaseSettings):
                 oras=self.oras_image,
             ),
             gateway_replicas=self.gateway_replicas,
+            tracing=tuple(
+                (name, value) for name in TRACING_VARIABLES if traced and (value := environ.get(name))
+            ),
         )
 
     def lease_namespace(self, file: Path = NAMESPACE_FILE) -> str:

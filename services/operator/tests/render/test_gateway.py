@@ -201,3 +201,22 @@ def test_g9_a_doomed_activation_is_told_by_a_file() -> None:
             "metadata.annotations['serving.noctaya.io/prewarming']"
         ),
     }
+
+
+def test_t1_traces_say_which_service_they_are_of() -> None:
+    given = (
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "env=test"),
+    )
+    found = objects(plan(gateways=2, tracing=given))
+    for name in ("Deployment/chat-gateway", "Deployment/chat-scaler"):
+        env = env_of(container(found[name]))
+        assert env["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector:4318"
+        attributes = "env=test,k8s.namespace.name=team,noctaya.llmservice=chat"
+        assert env["OTEL_RESOURCE_ATTRIBUTES"] == attributes
+
+
+def test_without_a_collector_nothing_of_traces_is_rendered() -> None:
+    for name, each in objects(plan(gateways=2)).items():
+        if name.startswith("Deployment/"):
+            assert "OTEL" not in str(each)

@@ -16,6 +16,7 @@ from noctaya_operator.render import mounts, security
 from noctaya_operator.render.metadata import gateway_selector, manifest, public_labels
 from noctaya_operator.render.pod import pull_secrets
 from noctaya_operator.render.probes import health_path
+from noctaya_operator.render.tracing import tracing_env
 
 LAME_DUCK: Final = 5
 """Seconds a gateway goes on accepting after SIGTERM, its own default."""
@@ -117,7 +118,7 @@ def _env(plan: ServicePlan) -> list[Object]:
     }
     for mounted in _mounted(plan):
         behaviour |= mounted.env
-    return [*_literals(values), *member, *_literals(behaviour)]
+    return [*_literals(values), *member, *_literals(behaviour | tracing_env(plan))]
 
 
 def _literals(values: dict[str, str]) -> list[Object]:

@@ -12,6 +12,7 @@ from noctaya_operator.render import mounts, security
 from noctaya_operator.render.gateway import NEVER_WITHOUT
 from noctaya_operator.render.metadata import manifest, scaler_selector
 from noctaya_operator.render.pod import pull_secrets
+from noctaya_operator.render.tracing import tracing_env
 
 GRACE_SECONDS: Final = 30
 MIN_MEMBERS: Final = 16
@@ -49,6 +50,7 @@ def _container(plan: ServicePlan) -> Object:
     }
     for mounted in _mounted(plan):
         env |= mounted.env
+    env |= tracing_env(plan)
     return {
         "name": names.CONTAINER_SCALER,
         "image": plan.images.aggregate_scaler,
