@@ -9,8 +9,7 @@ import pytest
 import yaml
 from noctaya_docs.pages import REPOSITORY
 from noctaya_docs.stage import Shell, Stage
-from noctaya_docs.table import INSTALL
-from noctaya_docs.ways import api, here
+from noctaya_docs.ways import here
 
 EXAMPLES = REPOSITORY / "examples"
 KUSTOMIZED = sorted(
@@ -39,21 +38,18 @@ def manifests(folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.timeout(600)
-def test_the_api_server_takes_every_example(tmp_path: Path) -> None:
-    with Stage(tmp_path) as stage:
-        stage.prove(INSTALL, api())
-        strictly = "kubectl apply --dry-run=server --validate=strict"
-        faults = []
-        for folder, flag in [*((each, "-k") for each in KUSTOMIZED), *((each, "-f") for each in PLAIN)]:
-            ran = stage.shell.run(f"{strictly} {flag} {folder}")
-            lines = ran.output.splitlines()
-            if (
-                ran.code
-                or ran.errors.strip()
-                or not lines
-                or any("(server dry run)" not in each for each in lines)
-            ):
-                faults.append((folder, ran))
+def test_the_api_server_takes_every_example(shared_stage: Stage) -> None:
+    faults = []
+    for folder, flag in [*((each, "-k") for each in KUSTOMIZED), *((each, "-f") for each in PLAIN)]:
+        ran = shared_stage.shell.run(f"kubectl apply --dry-run=server --validate=strict {flag} {folder}")
+        lines = ran.output.splitlines()
+        if (
+            ran.code
+            or ran.errors.strip()
+            or not lines
+            or any("(server dry run)" not in each for each in lines)
+        ):
+            faults.append((folder, ran))
     assert faults == []
 
 

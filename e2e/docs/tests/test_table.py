@@ -7,7 +7,7 @@ import configparser
 import pytest
 from noctaya_docs.commands import all_commands
 from noctaya_docs.pages import REPOSITORY, command_pages
-from noctaya_docs.table import PREPARED, WAYS
+from noctaya_docs.table import ALONE, WAYS
 from noctaya_docs.ways import Place
 
 TESTS = sorted({way.why for ways in WAYS.values() for way in ways.values() if way.place is Place.TEST})
@@ -28,8 +28,8 @@ def test_every_row_is_a_command_of_its_page() -> None:
     assert stale == []
 
 
-def test_every_prepared_page_is_there() -> None:
-    assert [page for page in PREPARED if page not in {str(each) for each in command_pages()}] == []
+def test_every_page_with_an_api_server_of_its_own_is_there() -> None:
+    assert [page for page in ALONE if page not in {str(each) for each in command_pages()}] == []
 
 
 def test_what_is_not_run_says_why() -> None:
