@@ -67,6 +67,8 @@ PATH_PROGRESS: Final = "/progress"
 HEADER_COLD_START: Final = "x-noctaya-cold-start"
 HEADER_WAIT_SECONDS: Final = "x-noctaya-wait-seconds"
 HEADER_ACTIVATION_ID: Final = "x-noctaya-activation-id"
+# Form of its value: that of a W3C trace id
+ACTIVATION_ID: Final = "^[0-9a-f]{32}$"
 HEADER_HEARTBEATS: Final = "x-noctaya-heartbeats"
 HEADER_PROGRESS: Final = "x-noctaya-progress"
 HEADER_REQUEST_ID: Final = "x-request-id"

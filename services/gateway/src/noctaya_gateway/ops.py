@@ -12,6 +12,7 @@ from __future__ import annotations
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import HTTPException
 from fastapi.responses import JSONResponse, PlainTextResponse
+from noctaya_api.gateway_activations import ActivationList
 from noctaya_api.names import PATH_ACTIVATIONS, PATH_HEALTHZ, PATH_METRICS, PATH_QUEUE, PATH_READYZ
 from noctaya_api.process.metrics import render
 from prometheus_client import CollectorRegistry
@@ -19,7 +20,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from noctaya_gateway import __version__
-from noctaya_gateway.activation_list import ActivationList
+from noctaya_gateway.activation_list import list_activations
 from noctaya_gateway.delivery import Delivery
 from noctaya_gateway.errors import GatewayError, MethodNotAllowed
 from noctaya_gateway.gate import Gate
@@ -97,8 +98,7 @@ def operations(gate: Gate, delivery: Delivery) -> FastAPI:
     @app.get(PATH_ACTIVATIONS, operation_id="activations", response_model=ActivationList)
     async def activations() -> Response:
         """The last activations, the newest first, and what time it is at this gateway."""
-        found = ActivationList.of(gate.timeline)
-        return JSONResponse(found.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return Response(list_activations(gate.timeline).to_json(), media_type="application/json")
 
     @app.exception_handler(StarletteHTTPException)
     async def refuse(_request: Request, error: HTTPException) -> Response:

@@ -16,15 +16,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from noctaya_api import names
+from noctaya_api.gateway_activations import (
+    ListedActivation,
+    NotAnActivationList,
+    parse_activation_list,
+)
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
 
-from noctaya_operator.gateway_activations import (
-    ACCURACY,
-    GatewayActivation,
-    NotAnAnswer,
-    flattened,
-    parse_answer,
-)
+from noctaya_operator.gateway_activations import ACCURACY, flattened
 from noctaya_operator.kube.objects import Key, Object
 from noctaya_operator.progress_poller import Fetch, Unanswered
 
@@ -47,7 +46,7 @@ class _Target:
     urls: tuple[str, ...]
     going_on: bool
     task: asyncio.Task[None] | None = None
-    told: dict[str, tuple[GatewayActivation, ...]] = field(default_factory=dict)
+    told: dict[str, tuple[ListedActivation, ...]] = field(default_factory=dict)
     behind: dict[str, timedelta] = field(default_factory=dict)
     """How far clocks that are wrong are behind ours; kept, so that the same moments stay the same."""
 
@@ -71,14 +70,15 @@ class ActivationPoller:
         """Call `news(service)` whenever a gateway said something new."""
         self._news = news
 
-    def told(self, service: Key) -> tuple[GatewayActivation, ...]:
+    def told(self, service: Key) -> tuple[ListedActivation, ...]:
         """What the gateways of a service said last."""
         target = self._targets.get(service)
         return flattened(target.told) if target is not None else ()
 
     def parent_of(self, service: Key, activation_id: str) -> str:
         """The `traceparent` of the request that began an activation; empty when it was not traced."""
-        return next((each.traceparent for each in self.told(service) if each.id == activation_id), "")
+        named = (each.traceparent for each in self.told(service) if each.id == activation_id)
+        return next(named, None) or ""
 
     def follow(self, service: Key, record: ActivationRecord | None, addresses: Sequence[str]) -> None:
         """Ask the gateways at `addresses` as long as there is something to hear of an activation."""
@@ -132,11 +132,11 @@ class ActivationPoller:
             asked += wait
             wait = min(LONGEST, wait * SLOWER)
 
-    async def _one(self, url: str, target: _Target) -> tuple[GatewayActivation, ...] | None:
+    async def _one(self, url: str, target: _Target) -> tuple[ListedActivation, ...] | None:
         try:
             async with self._slots:
-                answer = parse_answer(await self._fetch(url))
-        except (Unanswered, NotAnAnswer) as error:
+                answer = parse_activation_list(await self._fetch(url))
+        except (Unanswered, NotAnActivationList) as error:
             log.debug("%s tells nothing of activations: %s", url, error)
             return None
         behind = self._now() - answer.now

@@ -17,6 +17,7 @@ from typing import Any, Final
 from noctaya_api import names
 from noctaya_api.activation_timeline import phases
 from noctaya_api.duration import format_duration
+from noctaya_api.gateway_activations import ListedActivation
 from noctaya_api.v1alpha1.llmservice_status import (
     ActivationDurations,
     ActivationOutcome,
@@ -25,7 +26,7 @@ from noctaya_api.v1alpha1.llmservice_status import (
 
 from noctaya_operator.activation_order import OF_THE_POD, in_order, timestamp
 from noctaya_operator.diagnose import condition_of
-from noctaya_operator.gateway_activations import GatewayActivation, told_of
+from noctaya_operator.gateway_activations import told_of
 from noctaya_operator.kube.objects import Object, key_of, metadata_of
 
 
@@ -44,7 +45,7 @@ class Seen:
     """When the images of a Pod were there, by its name; only the kubelet's Events tell."""
     problem: str | None
     """What stands in the way, None when nothing does."""
-    gateways: Sequence[GatewayActivation] = ()
+    gateways: Sequence[ListedActivation] = ()
     """What gateways tell of their activations."""
 
 
@@ -68,7 +69,7 @@ def follow_activation(
     return _measured(_advanced(previous, seen, now))
 
 
-def _answered(record: ActivationRecord, gateways: Sequence[GatewayActivation]) -> ActivationRecord:
+def _answered(record: ActivationRecord, gateways: Sequence[ListedActivation]) -> ActivationRecord:
     """A record that is over, with what only gateways know, once: what was told of it before stays true."""
     told = told_of(record, gateways)
     if told is None or record.first_byte is not None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Final
 
-from noctaya_api.v1alpha1.llmservice_status import ACTIVATION_ID, ActivationRecord
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from noctaya_api.gateway_activations import ListedActivation
+from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
 from noctaya_operator.activation_order import timestamp
 
@@ -24,58 +23,17 @@ ACCURACY: Final = timedelta(seconds=2)
 _REST_OF_A_SECOND: Final = timedelta(seconds=1)
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True, extra="ignore")
-
-
-class GatewayActivation(_Document):
-    """One activation at one gateway; None for what has not come."""
-
-    id: Annotated[str, Field(pattern=ACTIVATION_ID)]
-    requested: AwareDatetime
-    told: AwareDatetime | None = None
-    ended: AwareDatetime | None = None
-    first_byte: AwareDatetime | None = None
-    traceparent: Annotated[str, Field(max_length=64)] = ""
-
-    def moved(self, by: timedelta) -> GatewayActivation:
-        """The same on a clock that is ahead of the gateway's."""
-        fields = ("requested", "told", "ended", "first_byte")
-        times = {field: moment + by for field in fields if (moment := getattr(self, field)) is not None}
-        return self.model_copy(update=times)
-
-
-class Answer(_Document):
-    """What a gateway says."""
-
-    now: AwareDatetime
-    activations: Annotated[list[GatewayActivation], Field(max_length=64)]
-
-
-class NotAnAnswer(ValueError):
-    """Something that no gateway says."""
-
-
-def parse_answer(body: bytes) -> Answer:
-    """Check and read an answer. Raises NotAnAnswer."""
-    try:
-        return Answer.model_validate_json(body)
-    except ValidationError as error:
-        raise NotAnAnswer(f"{error.error_count()} faults, first: {error.errors()[0]['msg']}") from error
-
-
 @dataclass(frozen=True, kw_only=True)
 class Told:
     """What all gateways together tell of one activation."""
 
     id: str
-    traceparent: str
     requested: str
     keda_told: str | None
     first_byte: str | None
 
 
-def told_of(record: ActivationRecord, gateways: Iterable[GatewayActivation]) -> Told | None:
+def told_of(record: ActivationRecord, gateways: Iterable[ListedActivation]) -> Told | None:
     """What belongs to the activation of a record: all that was going on meanwhile; None for nothing."""
     begun = datetime.fromisoformat(record.requested)
     ready = datetime.fromisoformat(record.ready) + _REST_OF_A_SECOND if record.ready else None
@@ -89,14 +47,13 @@ def told_of(record: ActivationRecord, gateways: Iterable[GatewayActivation]) -> 
     first = min(meant, key=lambda each: (timestamp(each.requested), each.id))
     return Told(
         id=first.id,
-        traceparent=first.traceparent,
         requested=timestamp(first.requested),
         keda_told=_earliest(each.told for each in meant),
         first_byte=_earliest(each.first_byte for each in meant),
     )
 
 
-def flattened(answers: Mapping[str, Sequence[GatewayActivation]]) -> tuple[GatewayActivation, ...]:
+def flattened(answers: Mapping[str, Sequence[ListedActivation]]) -> tuple[ListedActivation, ...]:
     """The activations of all gateways, by the gateways' names."""
     return tuple(each for name in sorted(answers) for each in answers[name])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from noctaya_api import names
 from noctaya_api.conditions import ConditionStatus, ConditionType, KeepReason, Phase, Reason, StepReason
+from noctaya_api.gateway_activations import ListedActivation
 from noctaya_api.v1alpha1.base import Condition
 from noctaya_api.v1alpha1.llmservice_status import (
     RECENT_ACTIVATIONS,
@@ -24,7 +25,6 @@ from noctaya_api.v1alpha1.llmservice_status import (
 from pydantic import ValidationError
 
 from noctaya_operator.activation_record import Seen, follow_activation
-from noctaya_operator.gateway_activations import GatewayActivation
 from noctaya_operator.kube.objects import Object, generation_of
 from noctaya_operator.observe import Observation
 from noctaya_operator.plan import ServicePlan
@@ -64,7 +64,7 @@ def succeeded(
     *,
     now: datetime,
     pulled: Mapping[str, str] | None = None,
-    told: Sequence[GatewayActivation] = (),
+    told: Sequence[ListedActivation] = (),
 ) -> LLMServiceStatus:
     """The status after a pass in which everything is as planned.
 
@@ -144,7 +144,7 @@ def without_autoscaler(
 
 
 def activation_seen(
-    seen: Observation, pulled: Mapping[str, str], told: Sequence[GatewayActivation] = ()
+    seen: Observation, pulled: Mapping[str, str], told: Sequence[ListedActivation] = ()
 ) -> Seen:
     """What an activation is followed by."""
     return Seen(

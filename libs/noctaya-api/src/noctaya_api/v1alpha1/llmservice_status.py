@@ -9,13 +9,12 @@ from pydantic import Field
 
 from noctaya_api.conditions import Phase
 from noctaya_api.keep import KeepState
+from noctaya_api.names import ACTIVATION_ID
 from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel
 from noctaya_api.v1alpha1.scalars import GoDuration, Int32, Int64, Timestamp
 
 Count = Annotated[Int64, Field(ge=0)]
 
-ACTIVATION_ID: Final = "^[0-9a-f]{32}$"
-"""A W3C trace id."""
 RECENT_ACTIVATIONS: Final = 4
 """Timelines kept beside the last one: with it a handful, in some 3 KB of an object."""
 
