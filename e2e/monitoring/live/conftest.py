@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trustme
 import yaml
 from noctaya_apiserver.client import Object, load_objects
+from noctaya_monitoring.download import agent_address, downloading
 from noctaya_monitoring.fleet import PAIRS, Fleet, Wanted
 from noctaya_monitoring.pace import quickened
-from noctaya_monitoring.processes import Server
 from noctaya_monitoring.prometheus import Prometheus
 from noctaya_monitoring.scrape import jobs
 
@@ -26,7 +23,7 @@ FACTORS = {"NoctayaActivationSlowerThanUsual": 240.0}
 """Its hour is the time between a usual cold start and one that is not: a quarter of a minute here."""
 THRESHOLDS = {"NoctayaActivationSlow": ("> 180", "> 3")}
 CERTIFICATE_DAYS = 13
-STALLED = "org/stalled"
+KEY = "sk-of-the-tests"
 
 
 TIMEOUT = 400.0
@@ -56,7 +53,11 @@ def wanted() -> list[Wanted]:
     """The services, named after what happens to them."""
     tls = {"serverSecretName": "server", "authenticationRef": {"name": "client"}}
     return [
-        Wanted(name="chat"),
+        Wanted(
+            name="chat",
+            spec={"endpoint": {"authentication": {"secretRef": {"name": "keys", "key": "keys"}}}},
+            mounted={"client-auth/api-key": f"{KEY} name=batch\n"},
+        ),
         Wanted(name="late"),
         Wanted(name="full", spec={"endpoint": {"maxQueue": 1}}),
         Wanted(name="deaf", spec={"scaling": {"activationTimeout": "6s"}}, listens=False),
@@ -71,24 +72,10 @@ def wanted() -> list[Wanted]:
 
 
 @pytest.fixture(scope="session")
-def agent_address() -> str:
-    """A loopback address of our own: agents of downloads have one port, the operator knows no other."""
-    for _ in range(50):
-        address = f"127.{random.randint(1, 254)}.{random.randint(0, 254)}.{random.randint(2, 254)}"
-        with socket.socket() as probe:
-            try:
-                probe.bind((address, 8080))
-            except OSError:
-                continue
-            return address
-    raise OSError("port 8080 is taken on every loopback address: another program listens on all of them")
-
-
-@pytest.fixture(scope="session")
-def fleet(tmp_path_factory: pytest.TempPathFactory, agent_address: str) -> Iterator[Fleet]:
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """The system; nobody listens to `deaf` and `sealed`."""
     folder = tmp_path_factory.mktemp("fleet")
-    with Fleet(folder, wanted=wanted(), agent=agent_address) as running:
+    with Fleet(folder, wanted=wanted(), agent=agent_address()) as running:
         full = running.services["full"].keda
         assert full is not None
         full.load_seconds = None
@@ -114,30 +101,9 @@ def prometheus(
         yield running
 
 
-@pytest.fixture
-def server(fleet: Fleet) -> Iterator[Callable[..., Server]]:
-    """Starts one more program of ours for a test."""
-    started: list[Server] = []
-
-    def start(program: str, *arguments: str, name: str, env: dict[str, str] | None = None) -> Server:
-        found = Server(program, *arguments, log=fleet.folder / f"{name}.log", env=env)
-        started.append(found)
-        return found
-
-    yield start
-    for each in reversed(started):
-        each.child.stop()
-
-
-@pytest.fixture
-def stalled_hub(server: Callable[..., Server]) -> str:
-    """URL of a hub that sends nothing of a model's weights."""
-    hub = server(
-        "noctaya-model-hub", "--host=127.0.0.1", "--port=0", "--cdn-port=0", "--s3-port=0", name="hub"
-    )
-    url = hub.words(r"hub (\S+) cdn")[1]
-    files = {"config.json": "{}", "model.safetensors": {"size": 4 << 20}}
-    httpx.put(f"{url}/_hub/repositories/{STALLED}", json={"files": files}, trust_env=False).raise_for_status()
-    fault = {"on": {"route": "cdn"}, "effect": {"stall_after": 0}}
-    httpx.post(f"{url}/_hub/faults", json=fault, trust_env=False).raise_for_status()
-    return url
+@pytest.fixture(scope="session")
+def download(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of an agent that works for the service `heavy` and gets no weights: its hub sends none."""
+    folder = tmp_path_factory.mktemp("download")
+    with downloading(fleet, folder, service="heavy", size=4 << 20, effect={"stall_after": 0}) as url:
+        yield url

@@ -13,7 +13,10 @@ from noctaya_monitoring.dashboards import ALL, FLEET, SERVICE
 from noctaya_monitoring.fleet import MODELS, Fleet
 from noctaya_monitoring.prometheus import Prometheus
 
+from .conftest import KEY
+
 WITHIN = 60.0
+HEADERS = {"x-api-key": KEY}
 OUTCOME = f"llmservice=chat,namespace={MODELS},outcome=Succeeded"
 BODY = {"model": "stub", "messages": [{"role": "user", "content": "hi"}]}
 ANY = [
@@ -33,22 +36,37 @@ def lived(fleet: Fleet, prometheus: Prometheus) -> None:
     """Two cold starts of `chat`, with all that can happen to a client, and then nothing any more."""
     chat = fleet.services["chat"]
     assert chat.keda is not None
-    stub = f"http://127.0.0.1:{chat.stub.http()}"
-    chat.keda.load_seconds = 3.0
-    with clients(chat.url, 3, pause=0.1), clients(chat.url, 1, pause=0.5, patience=0.2):
-        prometheus.await_value(panel("Held requests") + " > 0", lambda held: held == 4, within=WITHIN)
-        assert httpx.get(f"{chat.url}/favicon.ico", trust_env=False).status_code == 503
+
+    def control(behaviour: dict[str, int | bool]) -> None:
+        url = f"http://127.0.0.1:{chat.stub.http()}/control"
+        httpx.post(url, json=behaviour, trust_env=False).raise_for_status()
+
+    chat.keda.load_seconds = None
+    with clients(chat.url, 3, pause=0.1, key=KEY), clients(chat.url, 1, pause=0.5, patience=0.2, key=KEY):
+        prometheus.await_value(panel("Held requests") + " > 0", lambda held: held >= 3, within=WITHIN)
+        cold = httpx.get(f"{chat.url}/favicon.ico", headers=HEADERS, trust_env=False)
+        assert cold.status_code == 503
+        chat.keda.load_seconds = 3.0
         prometheus.await_value(succeeded(), lambda count: count == 1, within=WITHIN)
-    httpx.post(f"{stub}/control", json={"cutAfter": 2}, trust_env=False).raise_for_status()
-    with clients(chat.url, 1, pause=0.1):
+        control({"cutAfter": 2})
         cut = 'sum(noctaya_gateway_upstream_errors_total{llmservice="chat",kind="cut"})'
         prometheus.await_value(cut, lambda count: count > 0, within=WITHIN)
-    httpx.post(f"{stub}/control", json={"cutAfter": 0}, trust_env=False).raise_for_status()
+        control({"cutAfter": 0, "healthy": False})
+        sick = 'sum(noctaya_gateway_control_reconnects_total{llmservice="chat",kind="probe"})'
+        prometheus.await_value(sick, lambda count: count > 0, within=WITHIN)
+        control({"healthy": True})
     at_zero(fleet)
-    answer = httpx.post(f"{chat.url}{PATH}", json=BODY, trust_env=False, timeout=60.0)
+    answer = httpx.post(f"{chat.url}{PATH}", json=BODY, headers=HEADERS, trust_env=False, timeout=60.0)
     assert answer.headers["x-noctaya-cold-start"] == "true"
     prometheus.await_value(succeeded(), lambda count: count == 2, within=WITHIN)
     at_zero(fleet)
+
+
+@pytest.fixture(scope="module")
+def downloaded(prometheus: Prometheus, download: str) -> None:
+    """The operator has asked the agent."""
+    assert download
+    prometheus.await_value("sum(noctaya_operator_prewarm_bytes_total)", lambda size: size > 0, within=WITHIN)
 
 
 def succeeded() -> str:
@@ -56,14 +74,22 @@ def succeeded() -> str:
 
 
 def at_zero(fleet: Fleet) -> None:
-    """The activation that was is over for the operator: the next one is another one."""
+    """The gateway finds no model any more, and the operator's record of the activation is closed: what comes
+    next is another one."""
+    url = f"{fleet.services['chat'].url}/v1/models"
+
+    def cold() -> bool:
+        (model,) = httpx.get(url, headers=HEADERS, trust_env=False).json()["data"]
+        return bool(model.get("noctaya", {}).get("state") == "cold")
+
+    wait_for(cold, within=WITHIN, what="a cold gateway")
     fleet.world().await_status(
         lambda status: bool(status.get("lastActivation", {}).get("ended")), "chat", within=WITHIN
     )
 
 
 @pytest.mark.parametrize("query", ANY)
-@pytest.mark.usefixtures("lived")
+@pytest.mark.usefixtures("lived", "downloaded")
 def test_every_query_answers_with_data(prometheus: Prometheus, query: Query) -> None:
     found = prometheus.values(query.of(namespace=MODELS, service="chat"))
     assert any(math.isfinite(value) for value in found.values()), found
@@ -94,6 +120,14 @@ def test_services_by_phase_are_those_of_the_cluster(prometheus: Prometheus, flee
         return all(shown.get(f"phase={phase}") == phases.count(phase) for phase in set(phases))
 
     wait_for(counted, what="phases as the API server has them")
+
+
+@pytest.mark.usefixtures("lived")
+def test_a_long_wait_leads_to_its_request_and_trace(prometheus: Prometheus) -> None:
+    """Exemplars reach Prometheus, which reads OpenMetrics where it is offered."""
+    found = prometheus.exemplars('noctaya_gateway_activation_wait_seconds_bucket{llmservice="chat"}')
+    assert found
+    assert all(len(each["activation_id"]) == 32 for each in found)
 
 
 def test_the_variables_find_every_service(prometheus: Prometheus) -> None:

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import httpx
 from noctaya_apiserver.client import ApiClient
 from noctaya_apiserver.keda_stand_in import scale
 from noctaya_monitoring.fleet import MODELS, Fleet
-from noctaya_monitoring.processes import Server
 from noctaya_monitoring.prometheus import Prometheus
-
-from .conftest import STALLED
 
 WITHIN = 90.0
 ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/noctaya-operator"
 
 
-def test_a_download_that_stands_still(
-    prometheus: Prometheus,
-    fleet: Fleet,
-    server: Callable[..., Server],
-    stalled_hub: str,
-    agent_address: str,
-    tmp_path: Path,
-) -> None:
-    env = {
-        "NOCTAYA_PREWARM_ENDPOINT": stalled_hub,
-        "NOCTAYA_PREWARM_LISTEN_ADDR": f"{agent_address}:8080",
-        "NOCTAYA_PREWARM_TERMINATION_LOG": str(tmp_path / "termination"),
-    }
-    source = f"hf://{STALLED}"
-    command = ("download", f"--source={source}", f"--target={tmp_path / 'cache' / 'model'}")
-    (tmp_path / "cache").mkdir()
-    agent = server("noctaya-prewarm", *command, name="agent", env=env)
-    world = fleet.world()
-    world.create("heavy", model={"source": {"uri": source}}, cache={"prewarm": True})
-    world.await_phase("Prewarming", "heavy")
+def test_a_download_that_stands_still(prometheus: Prometheus, download: str) -> None:
     prometheus.await_firing("NoctayaPrewarmStalled", within=WITHIN, namespace=MODELS, llmservice="heavy")
-    agent.child.check_running()
-    answer = httpx.get(f"http://{agent_address}:8080/progress", trust_env=False).json()
+    answer = httpx.get(f"{download}/progress", trust_env=False).json()
     by = f"llmservice=heavy,namespace={MODELS}"
     for metric, said in (("done", "bytesDone"), ("total", "bytesTotal")):
         seen = prometheus.values(f"sum by (namespace, llmservice) (noctaya_operator_prewarm_bytes_{metric})")

@@ -20,12 +20,16 @@ class Client:
         pause: seconds between two requests.
         tokens: of each answer, sent as a stream.
         patience: seconds after which it gives up and leaves.
+        key: of the client; blank for none.
     """
 
-    def __init__(self, url: str, *, pause: float, tokens: int = 4, patience: float = 600.0) -> None:
+    def __init__(
+        self, url: str, *, pause: float, tokens: int = 4, patience: float = 600.0, key: str = ""
+    ) -> None:
         self._url = f"{url}{PATH}?tokens={tokens}"
         self._pause = pause
         self._timeout = httpx.Timeout(patience)
+        self._headers = {"x-api-key": key} if key else {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"client of {url}", daemon=True)
         self.statuses: list[int] = []
@@ -40,7 +44,7 @@ class Client:
         self._stopping.set()
 
     def _run(self) -> None:
-        with httpx.Client(trust_env=False, timeout=self._timeout) as http:
+        with httpx.Client(trust_env=False, timeout=self._timeout, headers=self._headers) as http:
             while not self._stopping.is_set():
                 self.statuses.append(self._ask(http))
                 self._stopping.wait(self._pause)
@@ -59,10 +63,10 @@ class Client:
 
 @contextmanager
 def clients(
-    url: str, count: int, *, pause: float, tokens: int = 4, patience: float = 600.0
+    url: str, count: int, *, pause: float, tokens: int = 4, patience: float = 600.0, key: str = ""
 ) -> Iterator[list[Client]]:
     """That many clients at work."""
-    found = [Client(url, pause=pause, tokens=tokens, patience=patience) for _ in range(count)]
+    found = [Client(url, pause=pause, tokens=tokens, patience=patience, key=key) for _ in range(count)]
     for each in found:
         each.start()
     try:

@@ -113,9 +113,21 @@ FLEET: Final = Dashboard(
             queries=(Query(expr=_sum("noctaya_gateway_scaler_streams"), legend=NAME),),
         ),
         Panel(
+            title="Downloads",
+            kind="bargauge",
+            unit="percentunit",
+            description="Share of the model's bytes that are there.",
+            queries=(
+                Query(
+                    expr="noctaya_operator_prewarm_bytes_done / noctaya_operator_prewarm_bytes_total",
+                    legend=NAME,
+                    instant=True,
+                ),
+            ),
+        ),
+        Panel(
             title="Reconciles a second",
             unit="ops",
-            width=12,
             queries=(
                 Query(
                     expr="sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))",
@@ -126,7 +138,6 @@ FLEET: Final = Dashboard(
         Panel(
             title="Writes of the operator a second",
             unit="ops",
-            width=12,
             description="Zero in steady state.",
             queries=(
                 Query(
@@ -237,6 +248,29 @@ SERVICE: Final = Dashboard(
                 Query(
                     expr=f"sum by (kind) (rate(noctaya_gateway_control_reconnects_total{{{ONE}}}[1m]))",
                     legend="reconnect {{kind}}",
+                ),
+            ),
+        ),
+        Panel(
+            title="Requests by key a second",
+            unit="reqps",
+            width=12,
+            description="Only where clients have keys. What a key may not was refused with 429.",
+            queries=(
+                Query(
+                    expr=f"sum by (key, result) (rate(noctaya_gateway_key_requests_total{{{ONE}}}[1m]))",
+                    legend="{{key}} {{result}}",
+                ),
+            ),
+        ),
+        Panel(
+            title="Cold starts an hour, as gateways saw them",
+            width=12,
+            description="Expired and failed ones are answers to clients that waited in vain.",
+            queries=(
+                Query(
+                    expr=_gained("noctaya_gateway_activations_total", by="result", where=ONE),
+                    legend="{{result}}",
                 ),
             ),
         ),

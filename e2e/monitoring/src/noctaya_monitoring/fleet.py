@@ -25,7 +25,16 @@ from noctaya_apiserver.operator_process import OperatorProcess
 from noctaya_apiserver.world import World, runtime
 
 from noctaya_monitoring.discovery import Discovery
-from noctaya_monitoring.processes import GATEWAY, SCALER, STUB, Server, environment, mount, token_of
+from noctaya_monitoring.processes import (
+    GATEWAY,
+    SCALER,
+    STUB,
+    Server,
+    endpoints,
+    environment,
+    mount,
+    token_of,
+)
 from noctaya_monitoring.scaler_client import ScalerClient
 from noctaya_monitoring.scrape import Place
 
@@ -93,7 +102,7 @@ class Fleet:
         self._wanted = list(wanted)
         self._stack = ExitStack()
         self.plane: ControlPlane = noctaya_plane(folder / "plane")
-        self._agent = agent
+        self.agent = agent
 
     @cached_property
     def discovery(self) -> Discovery:
@@ -142,7 +151,7 @@ class Fleet:
         for name, image in (("engine", SLOW), ("missing", MISSING)):
             api.apply(runtime(name, image=image))
         node = Node(self.plane.client().request)
-        node.agent = self._agent
+        node.agent = self.agent
         node.register()
         for path, seen in (
             ("/api/v1/pods", node.seen),
@@ -176,7 +185,7 @@ class Fleet:
         return operator
 
     def _stub(self, name: str) -> Server:
-        return self._server(STUB, "--port=0", name=f"{name}-backend", env={"STUB_STARTUP_DELAY": "24h"})
+        return self._server(STUB, "--port=0", name=f"{name}-backend", env={})
 
     def _running(self, wanted: Wanted, stub: Server, node: FakeNode) -> Running:
         world, name = self.world(wanted.namespace), wanted.name
@@ -194,15 +203,13 @@ class Fleet:
             )
             (pod,) = self._pods(world, f"serving.noctaya.io/scaler={name}", count=1)
             deployment = world.await_object("apps/v1/deployments", f"{name}-scaler")
-            env = environment(deployment, backend=0, mounts=mounts, member="", aggregator=0)
+            env = environment(deployment, mounts=mounts, member="", aggregator=0)
             scaler = pod, self._server(SCALER, name=pod, env=env)
             aggregator = scaler[1].http()
         deployment = world.await_object("apps/v1/deployments", f"{name}-gateway")
         gateways = {}
         for pod in pods:
-            env = environment(
-                deployment, backend=stub.http(), mounts=mounts, member=pod, aggregator=aggregator
-            )
+            env = environment(deployment, mounts=mounts, member=pod, aggregator=aggregator)
             gateways[pod] = self._server(GATEWAY, name=pod, env=env)
         keda = None
         if wanted.listens:
@@ -213,7 +220,8 @@ class Fleet:
                 namespace=wanted.namespace,
                 service=name,
                 address=f"127.0.0.1:{dialled.grpc()}",
-                backend=f"http://127.0.0.1:{stub.http()}",
+                backend=f"127.0.0.1:{stub.http()}",
+                endpoints=endpoints(mounts),
             )
             keda.start()
             self._stack.callback(keda.stop)
@@ -242,7 +250,7 @@ class Fleet:
         metadata = {"name": METRICS, "namespace": SYSTEM, "labels": labels}
         ports = [{"name": "metrics", "port": 8080}]
         api.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}})
-        endpoints = [
+        addresses = [
             {
                 "addresses": [f"10.245.0.{number}"],
                 "conditions": {"ready": True},
@@ -258,6 +266,6 @@ class Fleet:
                 "metadata": {"name": METRICS, "namespace": SYSTEM, "labels": owner},
                 "addressType": "IPv4",
                 "ports": ports,
-                "endpoints": endpoints,
+                "endpoints": addresses,
             }
         )

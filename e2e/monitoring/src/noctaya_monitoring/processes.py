@@ -19,6 +19,8 @@ from noctaya_apiserver.client import Object, wait_for
 MOUNTS: Final = "/var/run/noctaya"
 """Where the operator mounts what gateways and scalers read."""
 ANY: Final = "127.0.0.1:0"
+NOTHING: Final = "http://127.0.0.1:1"
+"""A Service without endpoints: connections are refused."""
 QUICK: Final = {names.ENV_READY_GRACE: "1s", names.ENV_LAME_DUCK: "0s"}
 """What nobody wants to wait for here; no manifest sets these."""
 START_SECONDS: Final = 60.0
@@ -80,12 +82,16 @@ class Server:
         return found
 
 
-def environment(deployment: Object, *, backend: int, mounts: Path, member: str, aggregator: int) -> Any:
+def endpoints(mounts: Path) -> Path:
+    """The file that a service's gateways find their backend in."""
+    return mounts / "backends"
+
+
+def environment(deployment: Object, *, mounts: Path, member: str, aggregator: int) -> dict[str, str]:
     """What a gateway or scaler of this Deployment is started with.
 
     Args:
         deployment: as the operator made it.
-        backend: port of the stub instead of the backend's Service.
         mounts: folder instead of `/var/run/noctaya`.
         member: instead of the Pod's uid.
         aggregator: port of the aggregate scaler; 0 where there is none.
@@ -94,8 +100,8 @@ def environment(deployment: Object, *, backend: int, mounts: Path, member: str, 
     rendered = {each["name"]: each.get("value", member) for each in entries}
     here = {name: value.replace(MOUNTS, str(mounts)) for name, value in rendered.items()}
     instead = {
-        names.ENV_BACKEND_URL: f"http://127.0.0.1:{backend}",
-        names.ENV_BACKEND_ENDPOINTS: f"127.0.0.1:{backend}",
+        names.ENV_BACKEND_URL: NOTHING,
+        names.ENV_BACKEND_ENDPOINTS: endpoints(mounts).as_uri(),
         names.ENV_LISTEN_ADDR: ANY,
         names.ENV_AGGREGATOR_LISTEN_ADDR: ANY,
         names.ENV_SCALER_LISTEN_ADDR: ANY,
@@ -106,6 +112,7 @@ def environment(deployment: Object, *, backend: int, mounts: Path, member: str, 
 
 def mount(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write what a Pod has mounted, below `folder`."""
+    folder.mkdir(exist_ok=True)
     for name, content in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

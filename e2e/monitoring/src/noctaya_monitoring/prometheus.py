@@ -84,6 +84,12 @@ class Prometheus:
             for each in found
         ]
 
+    def exemplars(self, selector: str) -> list[dict[str, str]]:
+        """Labels of the exemplars of series, oldest first."""
+        end = time.time()
+        found = self._get("query_exemplars", query=selector, start=end - 3600, end=end)
+        return [each["labels"] for series in found for each in series["exemplars"]]
+
     def firing(self, alert: str) -> list[dict[str, str]]:
         """Labels of an alert's instances that fire."""
         return [
@@ -91,6 +97,10 @@ class Prometheus:
             for each in self._get("alerts")["alerts"]
             if each["labels"]["alertname"] == alert and each["state"] == "firing"
         ]
+
+    def version(self) -> str:
+        """Its name and version."""
+        return f"Prometheus {self._get('status/buildinfo')['version']}"
 
     def rules(self) -> list[dict[str, Any]]:
         """Every rule with its health and last error."""
@@ -158,6 +168,7 @@ class Prometheus:
                 f"--config.file={config}",
                 f"--storage.tsdb.path={self._folder / 'data'}",
                 f"--web.listen-address=127.0.0.1:{port}",
+                "--enable-feature=exemplar-storage",
                 "--log.level=warn",
             ]
             child = self._child = Child(
