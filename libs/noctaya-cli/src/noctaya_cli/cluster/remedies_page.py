@@ -44,7 +44,16 @@ CLIENTS = (
     (
         "429 `queue_full`",
         "`spec.endpoint.maxQueue` requests are admitted already, at each gateway: raise it, or "
-        "`spec.scaling.max`.",
+        "`spec.scaling.max`. `noctaya status` shows it while it lasts.",
+    ),
+    (
+        "429 `rate_limit_exceeded`, `concurrency_limit_exceeded`",
+        "The limits of the client's key: its line in the key Secret, or "
+        "`spec.endpoint.authentication.limits`.",
+    ),
+    (
+        "413 `request_too_large`, 408 `body_timeout`",
+        "A body above `NOCTAYA_MAX_BODY_BYTES`, or one that comes too slowly: a proxy in between?",
     ),
     ("503 `cold_start`", "The service is cold and the request may not wait: mode `reject`, or a GET."),
     (
@@ -53,6 +62,17 @@ CLIENTS = (
         "which phase took it.",
     ),
     ("503 `activation_failed`", "The activation can't succeed; the message has the reason, see below."),
+    (
+        "503 `prewarming`",
+        "The weights are being downloaded: `noctaya explain SERVICE` shows how far; `Retry-After` is the "
+        "estimate.",
+    ),
+    (
+        "503 `buffer_full`",
+        "The gateway holds `NOCTAYA_MAX_BUFFERED_BYTES` of bodies for requests that wait: more gateways, or "
+        "a smaller `spec.endpoint.maxQueue`.",
+    ),
+    ("503 `draining`", "That gateway is being stopped; a retry reaches another, or its successor."),
     (
         "503 `asleep`",
         "Somebody put the service to sleep: `noctaya wake SERVICE` or `noctaya unpin SERVICE` ends that.",
