@@ -1,7 +1,7 @@
 """What our five programs bring along: pinned exactly, installed as pinned, under licences that we know.
 
-Whether a vulnerability of it is known has to be asked of a service, whose answer changes without a change here:
-`pip-audit` does that (README).
+Whether a vulnerability of it is known has to be asked of a service, whose answer changes without a change
+here: `pip-audit` does that (README).
 """
 
 from __future__ import annotations
