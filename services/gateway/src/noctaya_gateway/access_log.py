@@ -25,7 +25,7 @@ _FINE: Final = frozenset(("answered", "local"))
 
 
 class AccessRecord:
-    """What is noted of one request while it goes on; times are loop times, -1 for what did not happen."""
+    """What is noted of one request while it goes on; times are monotonic, -1 for what did not happen."""
 
     __slots__ = (
         "_clock",
@@ -73,7 +73,7 @@ class AccessLog:
     Args:
         kind: `all`, `cold` or `errors`.
         writer: takes the lines.
-        clock: loop time in seconds.
+        clock: monotonic seconds; not the event loop's, which stands still for a turn of the loop.
         wall: Unix time in seconds.
     """
 
@@ -113,7 +113,7 @@ class AccessLog:
 
 
 def render(record: AccessRecord, request: Request, *, now: float, stamp: str) -> bytes:
-    """The line of a request that ended at loop time `now`; what did not happen is left out."""
+    """The line of a request that ended at `now`, monotonic; what did not happen is left out."""
     path = request.target.partition(b"?")[0][:PATH_LIMIT]
     cold = record.waited >= 0
     line = (

@@ -81,11 +81,23 @@ class Answer:
         """Say `error` in the best way that is left."""
         if self.status == 0:
             self.reply(render_error(error), extra)
-        elif self._stream and not self._head_only:
+        elif self.tellable:
             self._send(closing_error(error, tail=self._tail))
             self._client.finish(close=True)
         else:
             self._client.abort()
+
+    @property
+    def tellable(self) -> bool:
+        """True while an error can still be said: before the head, or on an event stream."""
+        return self.status == 0 or (self._stream and not self._head_only)
+
+    @property
+    def torn(self) -> bool:
+        """True when an event stream stops within a line, which no end of one does; some leave out the blank
+        line or even the last line's end after `[DONE]`."""
+        tail = self._tail
+        return self._stream and tail[-1:] not in (b"", b"\n", b"\r") and not tail.endswith(b"[DONE]")
 
     def heartbeat(self, extra: list[bytes], comment: bytes = HEARTBEAT) -> None:
         """Send a heartbeat, promising the stream with the first one; a client that does not read gets

@@ -149,6 +149,8 @@ class AsgiClient:
             await self._wake.wait()
 
     async def _rest_of_body(self) -> None:
+        if self._whole.is_set():  # waiting takes a turn of the loop even for what is there
+            return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._whole.wait(), LINGER)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 
 from fastapi import FastAPI
 from noctaya_api.process.http_server import HttpServer
@@ -54,10 +55,10 @@ def build_data(settings: GatewaySettings, control: Control) -> DataPath:
 
 def open_access_log(kind: str) -> AccessLog | None:
     """The access log on standard output; None for `none`, or when there is no standard output."""
-    if kind == NONE or sys.stdout is None:
+    if kind == NONE or sys.__stdout__ is None:
         return None
     loop = asyncio.get_running_loop()
-    return AccessLog(kind, LineWriter(sys.stdout.fileno(), loop=loop), clock=loop.time)
+    return AccessLog(kind, LineWriter(sys.__stdout__.fileno(), loop=loop), clock=time.monotonic)
 
 
 def build_server(settings: GatewaySettings, data: DataPath, operations: FastAPI) -> HttpServer:

@@ -59,6 +59,8 @@ class DataPath:
         self.max_body = max_body
         self.body_timeout = body_timeout
         self.access = access
+        self.exchanges: set[Exchange] = set()
+        """Those that go on."""
         self.loop = asyncio.get_running_loop()
         self.notable = NOTABLE | gate.auth.credential_headers
         gate.balancer.subscribe(removed=pool.drop)
@@ -67,6 +69,13 @@ class DataPath:
     def is_operation(target: bytes) -> bool:
         """True when `target` is one of the gateway's own paths, with or without a query."""
         return target.startswith(_PREFIXES) and target.partition(b"?")[0] in OPERATIONS_PATHS
+
+    def part(self) -> None:
+        """This process stops: tell every request that can still be told, held or in flight; the others, raw
+        bytes and answers that are no event streams, go on until they are cut.
+        """
+        for exchange in list(self.exchanges):
+            exchange.part()
 
     def open(self, client: Client, request: Request) -> Exchange:
         """A new exchange for `request`; nothing happens before its `begin`."""

@@ -54,6 +54,7 @@ class Exchange(Holdings):
         """The head is complete: decide whether the body is wanted at all."""
         request = self.request
         gate = self._path.gate
+        self._path.exchanges.add(self)
         if self._path.access is not None:
             self._record = self._path.access.open()
         if gate.tracing is not None:
@@ -288,10 +289,14 @@ class Exchange(Holdings):
         """No more for the moment."""
         self._answer.flush()
 
-    def upstream_end(self, trailers: Sequence[Header]) -> None:
+    def upstream_end(self, trailers: Sequence[Header], *, by_closing: bool = False) -> None:
         """The response is complete; the connection is not ours any more."""
         self._connection = None
         answer = self._answer
+        if by_closing and answer.torn:
+            self._path.gate.metrics.upstream_cut()
+            self.failed(answer.lost("The model server closed the connection within an event."))
+            return
         outcome = answer.outcome()
         self._path.gate.metrics.response(outcome)
         self._end(outcome)

@@ -9,7 +9,6 @@ tells those who wait, every change reaches the demand meter.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Protocol
 
 from noctaya_gateway.activation import Activation, Outcome
@@ -18,7 +17,7 @@ from noctaya_gateway.auth import Authenticator
 from noctaya_gateway.balancer import Balancer
 from noctaya_gateway.cors import Cors
 from noctaya_gateway.demand import DemandMeter
-from noctaya_gateway.errors import ActivationFailed, ColdStart, Draining, GatewayError
+from noctaya_gateway.errors import ActivationFailed, ColdStart, GatewayError
 from noctaya_gateway.limits import Limiter
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State, answer_cold
@@ -166,10 +165,6 @@ class Gate:
     def cors_headers(self, request: RequestView) -> tuple[Header, ...]:
         """CORS headers for the response to `request`; `()` when there are none."""
         return self.cors.headers(request.headers)
-
-    def fail_held(self, make_error: Callable[[], GatewayError] = Draining) -> None:
-        """Tell everyone in the line; used at the end of the drain budget."""
-        self.line.fail_all(make_error)
 
     def close(self) -> None:
         """Stop all timers."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from noctaya_gateway.answer import Answer
 from noctaya_gateway.body import RequestBody
 from noctaya_gateway.client import Client
-from noctaya_gateway.errors import GatewayError
+from noctaya_gateway.errors import Draining, GatewayError
 from noctaya_gateway.extras import extra_lines
 from noctaya_gateway.request import Request
 
@@ -115,6 +115,11 @@ class Holdings:
         answer.fail(error, self._extra())
         self._note("failed" if error.status == 502 else "refused", error.status, code=error.code)
 
+    def part(self) -> None:
+        """This process stops: end now with an error, if the client can still be told one."""
+        if self._answer.tellable:
+            self.failed(Draining())
+
     def _note(self, outcome: str, status: int, *, code: str = "") -> None:
         """Write the line of the access log; the last thing that happens."""
         record, access = self._record, self._path.access
@@ -130,6 +135,7 @@ class Holdings:
 
     def _end(self, status: int | None) -> None:
         self._phase = DONE
+        self._path.exchanges.discard(self)
         self.body.close()
         if self._ticket is not None:
             if self._ticket.held:

@@ -22,7 +22,9 @@ from noctaya_api.process.telemetry import configure_tracing
 
 from noctaya_gateway.control import Control, build_control
 from noctaya_gateway.data import build_data, build_server
+from noctaya_gateway.datapath import DataPath
 from noctaya_gateway.delivery import watch
+from noctaya_gateway.errors import Draining
 from noctaya_gateway.ops import operations
 from noctaya_gateway.settings import GatewaySettings
 from noctaya_gateway.tracing import Tracing
@@ -35,7 +37,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 GOODBYE = 0.5
-"""Seconds before the end of the drain budget at which held requests are told, so that they still read it."""
+"""Seconds before the end of the drain budget at which held requests are told; nothing would become of them.
+"""
+FAREWELL = 0.5
+"""Seconds beyond the drain budget for those to read it who were told at its end."""
 SCALER_GRACE = 2.0
 """Seconds KEDA's streams have to end after they were told."""
 
@@ -61,7 +66,7 @@ async def serve(
         on_listening()
         log.info("listening", extra={"listener": "http", "port": server.port})
         await stop.wait()
-        await drain(settings, control, server)
+        await drain(settings, data, server)
     except OSError as error:
         log.error("the gateway can't start: %s", error)  # noqa: TRY400  the reason says it all
         return 1
@@ -75,9 +80,14 @@ async def serve(
     return 0
 
 
-async def drain(settings: GatewaySettings, control: Control, server: HttpServer) -> None:
-    """Take leave of the clients: lame duck, then the drain budget; a SIGINT meanwhile shortens both."""
-    gate = control.gate
+async def drain(settings: GatewaySettings, data: DataPath, server: HttpServer) -> None:
+    """Take leave of the clients: lame duck, then the drain budget; a SIGINT meanwhile shortens both.
+
+    Who is held until near the budget's end is told, who is in flight at its end too, and what can't be told
+    is cut. Time to read it counts from the telling on: were both its ends fixed before, a process that the
+    machine kept waiting would tell and cut in one breath.
+    """
+    gate = data.gate
     gate.draining = True
     log.info(
         "stopping",
@@ -87,15 +97,12 @@ async def drain(settings: GatewaySettings, control: Control, server: HttpServer)
     hurry.install(signal.SIGINT)
     await _unless(hurry, asyncio.sleep(settings.lame_duck))
     server.close_listeners()
-    goodbye = asyncio.get_running_loop().call_later(
-        max(0.0, settings.drain_timeout - GOODBYE), gate.fail_held
-    )
-    cut = await _unless(hurry, server.drain(settings.drain_timeout))
-    goodbye.cancel()
-    if cut is None:
-        gate.fail_held()
-        cut = await server.drain(0.0)
-    if cut:
+    budget = settings.drain_timeout
+    if not await _unless(hurry, server.settle(max(0.0, budget - GOODBYE))):
+        gate.line.fail_all(Draining)
+        if not await _unless(hurry, server.settle(min(GOODBYE, budget))):
+            data.part()
+    if cut := await server.drain(FAREWELL):
         log.warning("connections were cut at the end of the drain", extra={"connections": cut})
 
 

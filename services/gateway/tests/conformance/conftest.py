@@ -6,8 +6,10 @@ All coroutines of one pytest worker share a loop, because gateways and backends 
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from pathlib import Path
+from typing import IO
 
 import pytest
 import pytest_asyncio
@@ -88,8 +90,10 @@ async def start(request: pytest.FixtureRequest, engine: str) -> AsyncIterator[St
     """Start a gateway of this test's own: `rig = await start(healthy=False, NOCTAYA_MAX_QUEUE="1")`."""
     started: list[Rig] = []
 
-    async def start_one(*, healthy: bool = True, **env: str) -> Rig:
-        rig = await start_rig(engine, env, healthy=healthy)
+    async def start_one(
+        *, healthy: bool = True, stdout: IO[bytes] | int = subprocess.DEVNULL, **env: str
+    ) -> Rig:
+        rig = await start_rig(engine, env, healthy=healthy, stdout=stdout)
         started.append(rig)
         request.node.stash[RIGS] = started
         return rig

@@ -12,7 +12,7 @@ from noctaya_gateway.admission import Admission
 from noctaya_gateway.auth import Authenticator
 from noctaya_gateway.cors import Cors
 from noctaya_gateway.demand import DemandMeter
-from noctaya_gateway.errors import ActivationFailed, ActivationTimeout, ColdStart, Draining, Prewarming
+from noctaya_gateway.errors import ActivationFailed, ActivationTimeout, ColdStart, Prewarming
 from noctaya_gateway.gate import Gate
 from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State
@@ -187,13 +187,6 @@ def test_cors_is_asked_through_the_gate() -> None:
     assert reply is not None
     assert reply.status == 204
     assert rig.gate.cors_headers(preflight)[0] == (b"access-control-allow-origin", b"https://app")
-
-
-def test_g8_at_the_end_of_the_drain_everyone_held_is_told() -> None:
-    rig = Rig()
-    waiter = rig.hold()
-    rig.gate.fail_held()
-    assert isinstance(waiter.error, Draining)
 
 
 def test_closing_leaves_no_timer() -> None:

@@ -82,7 +82,7 @@ class Taker:
     def upstream_flush(self) -> None:
         """Nothing to note."""
 
-    def upstream_end(self, trailers: list[Any]) -> None:
+    def upstream_end(self, trailers: list[Any], *, by_closing: bool = False) -> None:
         self.told.append(trailers)
 
 

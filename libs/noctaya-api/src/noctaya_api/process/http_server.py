@@ -134,6 +134,26 @@ class HttpServer:
                 server.close()
         self._closed = True
 
+    async def settle(self, timeout: float) -> bool:  # noqa: ASYNC109  as for `drain`
+        """Close the listeners and idle connections and let requests in flight end; nothing is cut.
+
+        Args:
+            timeout: seconds they may take.
+
+        Returns:
+            Whether all have ended.
+        """
+        self.close_listeners()
+        state = self._server.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        # uvicorn's sets of connections and tasks announce nothing, so they are looked at.
+        while (state.connections or state.tasks) and loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(min(_POLL, max(0.0, deadline - loop.time())))
+        return not (state.connections or state.tasks)
+
     async def drain(self, timeout: float) -> int:  # noqa: ASYNC109  the budget is the method's subject
         """Close the listeners and idle connections, let requests in flight end, then cut the rest.
 
@@ -145,15 +165,7 @@ class HttpServer:
         """
         if self._serving is None:
             return 0
-        self.close_listeners()
-        state = self._server.server_state
-        for connection in list(state.connections):
-            connection.shutdown()
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        # uvicorn's sets of connections and tasks announce nothing, so they are looked at.
-        while (state.connections or state.tasks) and loop.time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(min(_POLL, max(0.0, deadline - loop.time())))
+        await self.settle(timeout)
         cut = await self._cut()
         if self._watch is not None:
             self._watch.stop()

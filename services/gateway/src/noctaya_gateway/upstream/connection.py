@@ -43,8 +43,9 @@ class Receiver(Protocol):
     def upstream_flush(self) -> None:
         """Nothing more came with this read."""
 
-    def upstream_end(self, trailers: Sequence[Header]) -> None:
-        """The response is complete. The connection is no longer the receiver's."""
+    def upstream_end(self, trailers: Sequence[Header], *, by_closing: bool = False) -> None:
+        """The response is complete. The connection is no longer the receiver's. `by_closing`: it had no
+        other end than that of the connection."""
 
     def upstream_lost(self, reason: str, *, stale: bool) -> None:
         """The connection is gone. `stale`: it was reused and died before any response byte."""
@@ -228,7 +229,7 @@ class UpstreamConnection(asyncio.Protocol):
         if receiver is None:
             return
         if exc is None and (self._switched or self._ends_by_closing()):
-            receiver.upstream_end(())
+            receiver.upstream_end((), by_closing=True)
             return
         stale = self.served > 0 and not self._heard
         receiver.upstream_lost("The model server closed the connection before its answer ended.", stale=stale)

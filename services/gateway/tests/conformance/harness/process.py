@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 from prometheus_client.parser import text_string_to_metric_families
@@ -47,8 +48,9 @@ class GatewayExitError(Exception):
 class GatewayProcess:
     """One gateway. `await start()` returns once it listens."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], *, stdout: IO[bytes] | int = subprocess.DEVNULL) -> None:
         self.env = {**DEFAULTS, **env}
+        self._stdout = stdout
         self.port = 0
         self.scaler_port = 0
         self.lines: list[str] = []
@@ -62,7 +64,7 @@ class GatewayProcess:
             str(EXECUTABLE),
             env={**inherited, **self.env},
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
+            stdout=self._stdout,
             stderr=asyncio.subprocess.PIPE,
             limit=1 << 22,
         )

@@ -7,9 +7,11 @@ lend one that did not come back to rest.
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import IO
 
 from .backend import FakeBackend
 from .process import GatewayProcess, eventually
@@ -45,11 +47,13 @@ class Rig:
         await self.backend.stop()
 
 
-async def start_rig(engine: str, env: Mapping[str, str], *, healthy: bool) -> Rig:
+async def start_rig(
+    engine: str, env: Mapping[str, str], *, healthy: bool, stdout: IO[bytes] | int = subprocess.DEVNULL
+) -> Rig:
     backend = FakeBackend(healthy=healthy)
     await backend.start()
     settings = {"NOCTAYA_BACKEND_URL": backend.url, "NOCTAYA_HTTP_ENGINE": engine, **env}
-    rig = Rig(GatewayProcess(settings), backend)
+    rig = Rig(GatewayProcess(settings, stdout=stdout), backend)
     try:
         await rig.gateway.start()
         if healthy:
