@@ -57,7 +57,7 @@ def test_a_service_put_to_sleep_ends_its_stream_frees_its_place_and_wakes_for_no
     refused = client.ask()
     assert (refused.status, refused.code) == (503, "asleep")
     assert int(refused.headers["retry-after"]) >= 1
-    assert scene.demand() == 0
+    scene.until(lambda: scene.demand() == 0, within=20, what="a refused request leaves no demand")
     assert scene.replicas() == 0
     status = scene.status()
     assert (status["phase"], status["keep"]["state"]) == ("ScaledToZero", "Asleep")
@@ -73,4 +73,4 @@ def test_who_is_held_when_the_service_is_put_to_sleep_is_told(lab: Lab, scene: S
     seen = stream.result(60)
     assert [error["code"] for error in seen.errors] == ["asleep"], seen
     scene.await_zero()
-    assert scene.demand() == 0
+    scene.until(lambda: scene.demand() == 0, within=20, what="nothing wants it any more")
