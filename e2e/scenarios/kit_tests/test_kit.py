@@ -83,6 +83,14 @@ def test_traffic_tells_what_each_request_came_to(stub: Stub) -> None:
         assert traffic.longest > 0
 
 
+def test_traffic_goes_on_until_it_tells_something_but_not_for_ever(stub: Stub) -> None:
+    with stub() as client, Traffic(client, clients=1, pause=0.01) as traffic:
+        traffic.stop(after=7)
+        traffic.assert_nothing_failed(at_least=7)
+    with stub() as client, Traffic(client, clients=1, pause=0.01) as slow:
+        slow.stop(after=10**9, within=0.1)
+
+
 def test_traffic_that_hardly_flowed_proves_nothing(stub: Stub) -> None:
     with stub() as client, Traffic(client, clients=1, pause=60) as traffic:
         until(lambda: traffic.outcomes, within=20, what="an answer")

@@ -36,7 +36,7 @@ def test_a_minute_without_an_api_server_fails_no_warm_request_and_holds_the_cold
                 assert stream.running, stream.seen
                 assert stream.seen.tokens == 0
             seen = stream.result(WAKE_SECONDS)
-            traffic.stop()
+            traffic.stop(after=200)
             traffic.assert_nothing_failed(at_least=200)
         assert seen.whole, seen
         scene.await_phase("Ready", "cold")

@@ -33,7 +33,7 @@ def test_l4_the_number_of_gateways_changes_under_load_and_nothing_fails(
                     )
             finally:
                 lab.release.ensure(gateways=lab.gateways)
-            traffic.stop()
+            traffic.stop(after=100)
             traffic.assert_nothing_failed(at_least=100)
         assert stream.result(60).whole
     assert scene.await_object("apps/v1/deployments", "chat-gateway")["metadata"]["uid"] == uid

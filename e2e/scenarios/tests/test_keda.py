@@ -45,6 +45,6 @@ def test_keda_killed_in_a_hold_and_under_load_fails_nothing(lab: Lab, scene: Sce
             faults.kill_keda(lab.access)
             scene.until(lambda: scene.streams() == 1, within=90, what="KEDA listens again")
             assert scene.replicas() == 1
-            traffic.stop()
+            traffic.stop(after=50)
             traffic.assert_nothing_failed(at_least=50)
     scene.until(lambda: scene.replicas() == 0, within=WAKE_SECONDS, what="back at zero")

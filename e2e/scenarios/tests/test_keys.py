@@ -39,7 +39,7 @@ def test_e13_keys_guard_a_service_through_a_cold_start_and_rotate_without_a_rest
             within=ROTATION_SECONDS,
             what="the second key is taken by every gateway",
         )
-        traffic.stop()
+        traffic.stop(after=10)
         traffic.assert_nothing_failed(at_least=10)
     with Traffic(second, clients=2) as traffic:
         scene.secret("keys", keys="second-key\n")
@@ -48,7 +48,7 @@ def test_e13_keys_guard_a_service_through_a_cold_start_and_rotate_without_a_rest
             within=ROTATION_SECONDS,
             what="the first key is refused by every gateway",
         )
-        traffic.stop()
+        traffic.stop(after=10)
         traffic.assert_nothing_failed(at_least=10)
     assert scene.api.get(scene.path())["metadata"]["uid"] == uid
     assert scene.ready_pods("gateway") == gateways

@@ -128,7 +128,7 @@ def test_s2_certificates_and_their_authority_rotate_under_load(scene: Scene, tmp
         scene.until(
             lambda: served(scene) == fingerprint(last[0]), within=TAKEN_UP_SECONDS, what="the last rotation"
         )
-        traffic.stop()
+        traffic.stop(after=100)
         traffic.assert_nothing_failed(at_least=100)
     former = files(tmp_path / "former", old.client("test"), trusted=both)
     with pytest.raises(grpc.aio.AioRpcError):

@@ -33,6 +33,6 @@ def test_a_node_drain_fails_no_request_and_cuts_no_stream(lab: Lab, scene: Scene
                     what="the backend runs on the other node",
                 )
                 assert client.ask().status == 200
-            traffic.stop()
+            traffic.stop(after=10)
             traffic.assert_nothing_failed(at_least=10)
     assert all(seen.whole and seen.tokens == 150 for seen in ended), ended

@@ -33,7 +33,7 @@ def test_g8_a_gateway_rollout_cuts_neither_a_minute_long_stream_nor_a_short_requ
         roll_gateways(scene)
         assert all(stream.running for stream in streams), "the streams ended before the rollout did"
         ended = [stream.result(120) for stream in streams]
-        traffic.stop()
+        traffic.stop(after=50)
         traffic.assert_nothing_failed(at_least=50)
     assert all(seen.whole and seen.tokens == 400 for seen in ended), ended
     scene.until(lambda: len(scene.pods("gateway")) == scene.gateways, within=60, what="old gateways gone")

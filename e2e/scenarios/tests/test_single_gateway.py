@@ -29,7 +29,7 @@ def test_a_gateway_that_is_killed_under_load_comes_back_and_the_model_stays(scen
     scene.until(lambda: answers(client), within=30, what="the endpoint answers again")
     with Traffic(client, clients=2) as traffic:
         during(lambda: scene.replicas() == 1, seconds=30, what="the model stays up while it is used")
-        traffic.stop()
+        traffic.stop(after=20)
         traffic.assert_nothing_failed(at_least=20)
     scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens again")
     scene.await_zero()

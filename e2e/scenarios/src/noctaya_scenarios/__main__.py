@@ -140,7 +140,7 @@ def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, lis
     parser.add_argument("--cluster", help="provider: host, kind or existing; detected if not given")
     parser.add_argument("--yes-use-this-cluster", action="store_true", help="confirms --cluster existing")
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    parser.add_argument("--workers", type=int, default=3, help="scenarios that run at the same time")
+    parser.add_argument("--workers", type=int, default=4, help="scenarios that run at the same time")
     parser.add_argument("--reports", type=Path, default=Path("scenario-reports"), help="folder for failures")
     names = [phase.name for phase in PHASES]
     parser.add_argument("--phase", action="append", choices=names, help="only this one; all if not given")

@@ -40,11 +40,24 @@ class Traffic:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.stop()
 
-    def stop(self) -> None:
-        """No further request; returns when those under way have ended."""
+    def stop(self, *, after: int = 0, within: float = 60.0) -> None:
+        """No further request; returns when those under way have ended.
+
+        Args:
+            after: requests that shall have been answered before, in all: on a busy machine something that is
+                soon over leaves no time for as many as would tell something.
+            within: seconds for that, at most.
+        """
+        end = time.monotonic() + within
+        while self._answered() < after and time.monotonic() < end:
+            self._stopping.wait(self._pause)
         self._stopping.set()
         for thread in self._threads:
             thread.join()
+
+    def _answered(self) -> int:
+        with self._lock:
+            return self._outcomes.total()
 
     @property
     def outcomes(self) -> dict[str, int]:
