@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import httpx
@@ -52,6 +53,11 @@ class ModelPlaces:
         """The hub's URL for Pods."""
         return f"http://{self.host}"
 
+    @property
+    def s3_endpoint(self) -> str:
+        """The URL of the buckets for Pods."""
+        return f"http://{NAME}.{self._namespace}.svc:{PORTS['s3']}"
+
     def repository(self, name: str, files: Mapping[str, Any], **options: Any) -> str:
         """Make a repository of the hub (or a commit, with `commit=True`). Gives the commit's hash."""
         return str(self._put(f"/repositories/{name}", {"files": dict(files), **options})["sha"])
@@ -59,6 +65,10 @@ class ModelPlaces:
     def artifact(self, name: str, files: Mapping[str, Any], **options: Any) -> str:
         """Push an OCI artifact. Gives its digest, with the algorithm."""
         return str(self._put(f"/artifacts/{name}", {"files": dict(files), **options})["digest"])
+
+    def bucket(self, name: str, objects: Mapping[str, Any], **options: Any) -> None:
+        """Make a bucket; `keys` are the secret keys of those who may read, by access key."""
+        self._http.put(f"/buckets/{name}", json={"objects": dict(objects), **options}).raise_for_status()
 
     def fault(self, *, effect: Mapping[str, Any], **on: Any) -> None:
         """Put a fault in force."""
@@ -69,7 +79,7 @@ class ModelPlaces:
         self._http.delete("/faults").raise_for_status()
 
     def requests(self, *routes: str) -> list[Object]:
-        """What was asked of these routes, oldest first."""
+        """What was asked of these routes and is answered, oldest first."""
         seen: list[Object] = self._http.get("/requests").raise_for_status().json()
         return [one for one in seen if one["route"] in routes]
 
@@ -88,6 +98,16 @@ class ModelPlaces:
             return self._http.get("/healthz").status_code == 200
         except httpx.TransportError:
             return False
+
+
+@contextmanager
+def model_places(api: ApiClient, namespace: str, *, reach: Reach) -> Iterator[ModelPlaces]:
+    """A stand-in of a namespace's own."""
+    places = ModelPlaces(api, namespace, reach=reach)
+    try:
+        yield places
+    finally:
+        places.close()
 
 
 def pull_secret(registry: str, *, user: str, password: str) -> str:
