@@ -9,6 +9,7 @@ SCRIPTS = (
     "e2e/checks/file_lengths.py",
     "e2e/checks/pins.py",
     "e2e/checks/static_types.py",
+    "docs/pictures/dashboards.py",
     "docs/pictures/draw.py",
     "proto/generate.py",
     "services/image/imports.py",

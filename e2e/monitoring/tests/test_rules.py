@@ -1,4 +1,4 @@
-"""The alerts: each fires on its fault, is silent just short of it, and is in the README."""
+"""The alerts: each fires on its fault, is silent just short of it, and is in the docs."""
 
 import re
 import shutil
@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from .conftest import EXAMPLE
+from .conftest import EXAMPLE, ROOT
 
 ALERTS = Path(__file__).with_name("alerts.yaml")
 
@@ -47,6 +48,9 @@ def test_every_alert_says_what_to_do_and_how_bad_it_is(rules: dict[str, Any]) ->
             assert "for" in rule, rule["alert"]
 
 
-def test_the_readme_lists_the_alerts(rules: dict[str, Any]) -> None:
-    listed = re.findall(r"^\| `(Noctaya\w+)` \|", (EXAMPLE / "README.md").read_text(), re.MULTILINE)
+@pytest.mark.parametrize(
+    "page", [EXAMPLE / "README.md", ROOT / "docs" / "observability.md"], ids=lambda page: page.name
+)
+def test_the_alerts_are_listed(page: Path, rules: dict[str, Any]) -> None:
+    listed = re.findall(r"^\| `(Noctaya\w+)` \|", page.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(names(rules))

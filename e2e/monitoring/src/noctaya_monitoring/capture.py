@@ -61,7 +61,7 @@ class Act:
 
 
 SCREEN, BATCH = "sk-of-the-screen", "sk-of-the-batch"
-KEYS: Final = f"{SCREEN} name=screen\n{BATCH} name=batch rpm=20\n"
+KEYS: Final = f"{SCREEN} name=screen\n{BATCH} name=batch rpm=6\n"
 LIFE: Final = (
     Act(start=10, end=80, service="chat", count=3, key=SCREEN),
     Act(start=50, end=80, service="chat", count=1, key=BATCH),

@@ -15,11 +15,12 @@ DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One PromQL expression and how its series are named."""
+    """One PromQL expression and how its series are named; with `exemplars` Grafana shows those of buckets."""
 
     expr: str
     legend: str = ""
     instant: bool = False
+    exemplars: bool = False
 
     def of(self, *, namespace: str, service: str) -> str:
         """The expression with the variables of a dashboard as Grafana puts them in."""
@@ -111,6 +112,7 @@ def _panel(panel: Panel, *, number: int, x: int, y: int) -> dict[str, Any]:
                 "legendFormat": query.legend or "__auto",
                 "instant": query.instant,
                 "range": not query.instant,
+                **({"exemplar": True} if query.exemplars else {}),
             }
             for index, query in enumerate(panel.queries)
         ],

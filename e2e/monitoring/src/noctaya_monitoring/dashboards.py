@@ -20,9 +20,11 @@ def _quantile(share: float, metric: str, *, by: str, where: str = "", window: st
 
 def _gained(counter: str, *, by: str, where: str = "", window: str = "1h") -> str:
     """What a counter has gained. One that appeared within the window began at 0: increase() would leave out
-    what it appeared with, which is the first cold start of a service."""
+    what it appeared with, which is the first cold start of a service. Scrapes that failed don't matter."""
     series = f"{counter}{{{where}}}" if where else counter
-    return f"sum by ({by}) (({series} unless {series} offset {window}) or increase({series}[{window}]))"
+    before = f"present_over_time({series}[{window}] offset {window})"
+    new = f"(max_over_time({series}[{window}]) unless {before})"
+    return f"sum by ({by}) ({new} or increase({series}[{window}]))"
 
 
 def _mean(histogram: str, *, by: str, where: str, window: str = "1h") -> str:
@@ -207,6 +209,7 @@ SERVICE: Final = Dashboard(
                         share, "noctaya_gateway_activation_wait_seconds", by="llmservice", where=ONE
                     ),
                     legend=name,
+                    exemplars=True,
                 )
                 for share, name in ((0.5, "median"), (0.95, "95th percentile"))
             ),

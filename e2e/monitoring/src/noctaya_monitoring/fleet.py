@@ -43,6 +43,8 @@ PAIRS: Final = "pairs"
 """Namespace whose services have two gateways and an aggregate scaler."""
 GATEWAYS: Final = {MODELS: 1, PAIRS: 2}
 SYSTEM: Final = "noctaya-system"
+BUSY: Final = 90.0
+"""Seconds that anything may take on a busy machine; a tenth of it on an idle one."""
 METRICS: Final = "noctaya-metrics"
 """The Service of the operators' metrics."""
 SLOW, MISSING = "example.com/slow:1", "example.com/missing:1"
@@ -189,7 +191,7 @@ class Fleet:
 
     def _running(self, wanted: Wanted, stub: Server, node: FakeNode) -> Running:
         world, name = self.world(wanted.namespace), wanted.name
-        world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied", name)
+        world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied", name, within=BUSY)
         mounts = self.folder / f"{name}-mounts"
         mount(mounts, wanted.mounted)
         count = GATEWAYS[wanted.namespace]
@@ -234,7 +236,7 @@ class Fleet:
             found = world.api.items(path, labelSelector=label)
             return [pod["metadata"]["name"] for pod in found] if len(found) == count else None
 
-        found = wait_for(look, what=f"{count} Pods with {label}")
+        found = wait_for(look, within=BUSY, what=f"{count} Pods with {label}")
         assert found is not None
         return found
 
