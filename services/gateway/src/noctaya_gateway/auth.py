@@ -59,6 +59,15 @@ class Authenticator:
         """True when a key is asked for."""
         return self._file is not None
 
+    def prime(self) -> None:
+        """Read the file now, not with the first request: it may be spoilt by then, and these keys stay good.
+
+        Raises:
+            AuthenticationUnavailable: the keys can't be read.
+        """
+        if self._file is not None:
+            self._current(self._file)
+
     def check(self, headers: Sequence[tuple[bytes, bytes]]) -> ClientKey | None:
         """The key the request came with, None when none is asked for.
 
@@ -69,16 +78,19 @@ class Authenticator:
         file = self._file
         if file is None:
             return None
+        self._current(file)
+        for presented in _credentials(headers):
+            if (key := self._find(presented)) is not None:
+                return key
+        raise Unauthorized
+
+    def _current(self, file: TokenFile) -> None:
         try:
             lines = file.tokens()
         except TokenUnavailable as error:
             raise AuthenticationUnavailable from error
         if lines is not self._lines:
             self._take(lines)
-        for presented in _credentials(headers):
-            if (key := self._find(presented)) is not None:
-                return key
-        raise Unauthorized
 
     def _take(self, lines: tuple[bytes, ...]) -> None:
         self._lines = lines

@@ -11,6 +11,7 @@ kubelet that restarts repeats it. Exit code 0.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 from collections.abc import Callable, Coroutine
@@ -24,7 +25,7 @@ from noctaya_gateway.control import Control, build_control
 from noctaya_gateway.data import build_data, build_server
 from noctaya_gateway.datapath import DataPath
 from noctaya_gateway.delivery import watch
-from noctaya_gateway.errors import Draining
+from noctaya_gateway.errors import AuthenticationUnavailable, Draining
 from noctaya_gateway.ops import operations
 from noctaya_gateway.settings import GatewaySettings
 from noctaya_gateway.tracing import Tracing
@@ -107,6 +108,8 @@ async def drain(settings: GatewaySettings, data: DataPath, server: HttpServer) -
 
 
 async def _start(control: Control, server: HttpServer) -> None:
+    with contextlib.suppress(AuthenticationUnavailable):  # every request will say so
+        control.gate.auth.prime()
     control.discovery.start()
     if control.scaler is not None:
         await _start_scaler(control.scaler)

@@ -99,6 +99,18 @@ def test_g10_a_file_changed_for_one_that_can_not_be_understood_changes_nothing(
     assert names == [["web"], ["batch"]]
 
 
+def test_g10_keys_are_read_at_the_start_so_that_they_are_there_when_the_file_is_spoilt(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "keys"
+    path.write_text("sk-one\n")
+    auth = Authenticator(TokenFile(path))
+    auth.prime()
+    path.write_text("sk-one rpm=many\n")
+    assert auth.check(bearer(b"sk-one")) is not None
+    Authenticator(None).prime()
+
+
 def test_without_any_keys_before_nobody_comes_in(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_text("sk-one rpm=many")

@@ -6,6 +6,7 @@ openai-go stands here twice: before 3.43 it parses a blank line after a comment 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -62,6 +63,33 @@ async def test_g1_judge_reads_a_cold_stream_through_its_heartbeats(lend: Lend, j
     await asyncio.sleep(0.5)
     rig.backend.set_healthy(True)
     assert await asking == {"text": "hello", "finish": "stop", "chunks": 3}
+
+
+async def test_g1_judge_reads_a_cold_stream_through_progress(lend: Lend, judge: Judge) -> None:
+    rig = await lend(
+        healthy=False,
+        NOCTAYA_PROGRESS="true",
+        NOCTAYA_HEARTBEAT_INTERVAL="60ms",
+        NOCTAYA_ACTIVATION_TIMEOUT="60s",
+    )
+    rig.backend.script = answer
+    asking = asyncio.create_task(judge.ask(rig.gateway.port, "stream"))
+    await eventually(lambda: admitted(rig), within=420)
+    await asyncio.sleep(0.5)
+    rig.backend.set_healthy(True)
+    assert await asking == {"text": "hello", "finish": "stop", "chunks": 3}
+
+
+async def test_g2_judge_sees_a_limit_of_its_key_as_rate_limit_error(
+    start: Start, judge: Judge, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("sk-web name=web rpm=1\n")
+    rig = await start(NOCTAYA_CLIENT_API_KEY_FILE=str(keys))
+    rig.backend.script = answer
+    assert (await judge.ask(rig.gateway.port, "plain", key="sk-web"))["text"] == "hello"
+    result = await judge.ask(rig.gateway.port, "plain", key="sk-web")
+    failed(result, 429, "rate_limit_exceeded", "RateLimitError")
 
 
 async def test_judge_reads_a_cold_plain_answer(lend: Lend, judge: Judge) -> None:
