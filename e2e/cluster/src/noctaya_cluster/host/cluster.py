@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -105,7 +106,7 @@ class HostCluster(Cluster):
             "KUBECONFIG": str(self.kubeconfig),
             "versions": ", ".join(f"{name} {value}" for name, value in record.versions.items()),
             "addresses": ", ".join(record.addresses.networks()),
-            "disk": f"{_size(self._layout.state) / 2**20:.0f} MiB",
+            "disk": f"{size_on_disk(self._layout.state) / 2**20:.0f} MiB",
             "health": "; ".join(faults) or "well",
         }
         lines = [f"{name:<12}{value}" for name, value in shown.items()]
@@ -172,12 +173,13 @@ class HostCluster(Cluster):
             shutil.copytree(self._layout.logs, self._failed_logs)
 
 
-def _size(folder: Path) -> int:
-    """Bytes on disk; files that go meanwhile are not counted."""
+def size_on_disk(folder: Path) -> int:
+    """Bytes on disk; files and folders that go meanwhile are not counted."""
     total = 0
-    for file in folder.rglob("*"):
-        try:
-            total += file.lstat().st_blocks * 512
-        except FileNotFoundError:
-            continue
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            try:
+                total += Path(parent, name).lstat().st_blocks * 512
+            except FileNotFoundError:
+                continue
     return total
