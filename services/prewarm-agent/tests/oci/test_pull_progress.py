@@ -70,7 +70,7 @@ def test_m6_what_oras_has_shows_while_it_pulls(tmp_path: Path) -> None:
     registry = LyingRegistry({f"sha256:{digest}": content for digest, content in blobs.items()})
     faults = Faults()
     slow = Match(route="blobs", path=f"sha256:{sha256(WEIGHTS)}")
-    faults.add(slow, Effect(bytes_per_second=len(WEIGHTS) / 3600))
+    faults.add(slow, Effect(bytes_per_second=len(WEIGHTS) / 60))
     staging = tmp_path / "staging"
     with serve_beside(registry.answer, faults=faults) as host:
         reference = f"{host}/team/model@sha256:{sha256(MANIFEST)}"
