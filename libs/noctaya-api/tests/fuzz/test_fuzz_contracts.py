@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from noctaya_api.demand.report import INT64_MAX, InvalidReport, parse_report
 from noctaya_api.duration import parse_duration
 from noctaya_api.externalscaler.trigger import InvalidTrigger, parse_trigger
+from noctaya_api.gateway_activations import NotAnActivationList, parse_activation_list
+from noctaya_api.keep import KeepError, parse_keep
 from noctaya_api.model_source import ModelSourceError, parse_model_source
 from noctaya_api.process.token_file import parse_tokens
 from noctaya_api.quantity import parse_quantity
@@ -124,3 +126,44 @@ def test_fuzz_any_object_is_one_of_ours_or_invalid(obj: Any) -> None:
             assert error.errors()
         else:
             assert found.metadata.name
+
+
+@given(
+    text=TEXT
+    | st.from_regex(r"(awake|asleep)( [0-9]{1,12}| replicas=[0-9]{1,9})?( until [0-9TZ:.+-]{0,25})?")
+)
+@example(text="awake until 9999-12-31T23:59:59-23:59")
+@example(text="asleep until 0001-01-01T00:00:00+23:59")
+def test_fuzz_a_wish_in_an_annotation_is_read_or_refused(text: str) -> None:
+    try:
+        wish = parse_keep(text)
+    except KeepError as error:
+        assert str(error)
+    else:
+        assert parse_keep(wish.text).text == wish.text
+
+
+MOMENTS = (
+    st.sampled_from(["0001-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "2026-01-01T00:00:00"]) | SCALARS
+)
+LISTED = st.fixed_dictionaries(
+    {"id": st.just("a" * 32) | SCALARS, "requested": MOMENTS},
+    optional={"ready": MOMENTS, "firstByte": MOMENTS},
+)
+
+
+@given(
+    body=st.binary(max_size=60)
+    | JSON.map(json.dumps).map(str.encode)
+    | st.fixed_dictionaries({"now": MOMENTS, "activations": st.lists(LISTED, max_size=3)}).map(
+        lambda fields: json.dumps(fields).encode()
+    )
+)
+@example(body=b"[" * 100_000)
+def test_fuzz_what_a_gateway_tells_of_activations_is_read_or_refused(body: bytes) -> None:
+    try:
+        found = parse_activation_list(body)
+    except NotAnActivationList as error:
+        assert str(error)
+    else:
+        assert parse_activation_list(found.to_json()).activations is not None

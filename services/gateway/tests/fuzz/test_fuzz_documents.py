@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from hypothesis import example, given
 from hypothesis import strategies as st
 from noctaya_gateway.errors import ActivationFailed
+from noctaya_gateway.keys import MalformedKeys, parse_keys
 from noctaya_gateway.prewarming import LIMIT, parse_notice
 from noctaya_gateway.responses import (
     DONE_EVENT,
@@ -86,3 +87,21 @@ def test_fuzz_a_notice_can_be_told_to_a_client(text: str) -> None:
     error = ActivationFailed(message, retry_seconds=5)
     assert strict(render_error(error).body)["error"]["code"] == "activation_failed"
     assert strict(render_error_event(error).removesuffix(DONE_EVENT).removeprefix(b"data: "))
+
+
+@given(
+    secret=st.from_regex(rb"[!-~]{8,20}", fullmatch=True),
+    rest=st.binary(max_size=30)
+    | st.from_regex(rb"( (name|rpm|concurrent)=[ -~]{0,12}){0,4}", fullmatch=True),
+)
+@example(secret=b"s" * 12, rest=b" rpm=" + b"9" * 5000)
+@example(secret=b"s" * 12, rest=" rpm=\u0663".encode())
+def test_fuzz_a_line_of_the_key_file_is_a_key_or_an_error_that_does_not_tell_it(
+    secret: bytes, rest: bytes
+) -> None:
+    try:
+        (key,) = parse_keys((secret + b" " + rest.replace(b"\n", b" "),))
+    except MalformedKeys as error:
+        assert secret.decode() not in str(error)
+    else:
+        assert secret.decode() not in repr(key)

@@ -136,15 +136,15 @@ class ActivationPoller:
         try:
             async with self._slots:
                 answer = parse_activation_list(await self._fetch(url))
-        except (Unanswered, NotAnActivationList) as error:
+            behind = self._now() - answer.now
+            if abs(behind - target.behind.get(url, timedelta(0))) > ACCURACY:
+                target.behind[url] = behind
+            if not (by := target.behind.get(url)):
+                return tuple(answer.activations)
+            return tuple(each.moved(by) for each in answer.activations)
+        except (Unanswered, NotAnActivationList, OverflowError) as error:  # a clock beyond the calendar's ends
             log.debug("%s tells nothing of activations: %s", url, error)
             return None
-        behind = self._now() - answer.now
-        if abs(behind - target.behind.get(url, timedelta(0))) > ACCURACY:
-            target.behind[url] = behind
-        if not (by := target.behind.get(url)):
-            return tuple(answer.activations)
-        return tuple(each.moved(by) for each in answer.activations)
 
 
 def addresses_of(gateways: Iterable[Object]) -> list[str]:
