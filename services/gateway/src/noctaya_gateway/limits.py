@@ -66,10 +66,12 @@ class Permit:
 
     __slots__ = ("_allowance", "_began", "_clock", "lines")
 
-    def __init__(self, allowance: Allowance, clock: Callable[[], float], lines: tuple[bytes, ...]) -> None:
+    def __init__(
+        self, allowance: Allowance, clock: Callable[[], float], began: float, lines: tuple[bytes, ...]
+    ) -> None:
         self._allowance: Allowance | None = allowance
         self._clock = clock
-        self._began = clock()
+        self._began = began
         self.lines = lines
         """Header lines that tell the client where it stands; empty without a limit of requests a minute."""
 
@@ -79,6 +81,8 @@ class Permit:
         if allowance is None:
             return
         allowance.in_flight -= 1
+        if not allowance.limits.concurrent:
+            return
         took = self._clock() - self._began
         before = allowance.seconds
         allowance.seconds = took if before == 0.0 else before + SMOOTHING * (took - before)
@@ -103,7 +107,7 @@ class Limiter:
         allowance = self._allowances.get(key.name)
         if allowance is None:
             allowance = self._allowances[key.name] = Allowance(limits, now)
-        elif allowance.limits != limits:
+        elif allowance.limits is not limits and allowance.limits != limits:
             allowance.change(limits, now)
         if limits.concurrent and allowance.in_flight >= limits.concurrent:
             allowance.counts[CONCURRENCY] += 1
@@ -126,7 +130,7 @@ class Limiter:
             lines = tuple(b": ".join(header) for header in _standing(allowance))
         allowance.in_flight += 1
         allowance.counts[ADMITTED] += 1
-        return Permit(allowance, self._clock, lines)
+        return Permit(allowance, self._clock, now, lines)
 
     def keep(self, names: Iterable[str]) -> None:
         """Forget every name but these; requests under way end as they would."""
