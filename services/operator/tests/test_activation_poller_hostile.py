@@ -37,12 +37,13 @@ async def test_it_is_asked_again_after_times_that_can_not_be(hostile: bytes) -> 
         return answers.pop() if answers else good
 
     poller = ActivationPoller(fetch, now=lambda: NOW)
+    heard = asyncio.Event()
+    poller.subscribe(lambda service: heard.set())
     record = ActivationRecord(outcome=ActivationOutcome.IN_PROGRESS, requested="2026-11-30T08:00:00Z")
     try:
         poller.follow(SERVICE, record, ["10.0.0.9"])
         async with asyncio.timeout(600):
-            while not poller.told(SERVICE):
-                await asyncio.sleep(1)
+            await heard.wait()
         assert [each.id for each in poller.told(SERVICE)] == [ID]
     finally:
         await poller.close()

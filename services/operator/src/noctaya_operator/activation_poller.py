@@ -142,7 +142,8 @@ class ActivationPoller:
             if not (by := target.behind.get(url)):
                 return tuple(answer.activations)
             return tuple(each.moved(by) for each in answer.activations)
-        except (Unanswered, NotAnActivationList, OverflowError) as error:  # a clock beyond the calendar's ends
+        # OverflowError: a clock beyond the calendar's ends.
+        except (Unanswered, NotAnActivationList, OverflowError) as error:
             log.debug("%s tells nothing of activations: %s", url, error)
             return None
 
