@@ -8,6 +8,7 @@ from noctaya_apiserver.client import wait_for
 from noctaya_monitoring.fleet import METRICS, MODELS, PAIRS, SYSTEM, Fleet
 from noctaya_monitoring.prometheus import Prometheus
 
+WITHIN = 90.0
 ALONE = ("chat", "late", "full", "deaf", "sealed")
 EXPECTED = {
     *((MODELS, name, "http", name) for name in ALONE),
@@ -35,34 +36,46 @@ def test_the_service_monitors_find_every_gateway_scaler_and_operator(
         healthy = all(each["health"] == "up" for each in targets)
         return healthy and {identity(each) for each in targets} == EXPECTED
 
-    wait_for(found, what=f"{EXPECTED} scraped")
+    wait_for(found, within=WITHIN, what=f"{EXPECTED} scraped")
     pods = {each["labels"]["pod"] for each in prometheus.targets()}
     assert fleet.services["pair"].gateways.keys() | fleet.operators.keys() <= pods
 
 
 def test_every_series_of_a_gateway_says_whose_it_is(prometheus: Prometheus) -> None:
-    wait_for(lambda: prometheus.values("noctaya_gateway_demand"), what="the demand of gateways")
-    counted = prometheus.values("count by (namespace, llmservice) (noctaya_gateway_demand)")
     alone = {f"llmservice={name},namespace={MODELS}": 1 for name in ALONE}
-    assert counted == alone | {f"llmservice=pair,namespace={PAIRS}": 2}
+    expected = alone | {f"llmservice=pair,namespace={PAIRS}": 2}
+
+    def counted() -> bool:
+        found = prometheus.values("count by (namespace, llmservice) (noctaya_gateway_demand)")
+        return found == expected
+
+    wait_for(counted, within=WITHIN, what=f"gateways as {expected}")
     assert not prometheus.values('{__name__=~"noctaya_gateway_.+",llmservice=""}')
     assert not prometheus.values('{__name__=~"noctaya_gateway_.+",exported_namespace!=""}')
 
 
-def test_the_operators_series_keep_the_labels_of_the_services_they_are_about(
+def test_the_operators_count_the_services_that_there_are(prometheus: Prometheus) -> None:
+    at_zero = 'sum(noctaya_operator_services{phase="ScaledToZero"})'
+    prometheus.await_value(at_zero, lambda count: count >= len(ALONE) + 1, within=WITHIN)
+
+
+def test_prometheus_understands_every_alert_and_none_goes_on_without_its_fault(
     prometheus: Prometheus,
 ) -> None:
-    wait_for(
-        lambda: prometheus.values('sum(noctaya_operator_services{phase="ScaledToZero"})') == {"": 6.0},
-        what="six services at zero",
-    )
-
-
-def test_prometheus_understands_every_alert_and_none_fires_without_its_fault(prometheus: Prometheus) -> None:
     """No operator here elects a leader, which is how one replica is installed: that is no fault."""
-    wait_for(lambda: all(rule["health"] == "ok" for rule in prometheus.rules()), what="every rule evaluated")
-    prometheus.await_firing("NoctayaScalerNotConnected", within=60.0, llmservice="deaf")
-    firing = {rule["name"] for rule in prometheus.rules() if prometheus.firing(rule["name"])}
-    assert firing <= OF_A_FAULT
-    unheard = {each["llmservice"] for each in prometheus.firing("NoctayaScalerNotConnected")}
-    assert unheard <= {"deaf", "sealed"}
+
+    def evaluated() -> bool:
+        return all(rule["health"] == "ok" for rule in prometheus.rules())
+
+    def firing() -> set[str]:
+        return {rule["name"] for rule in prometheus.rules() if prometheus.firing(rule["name"])}
+
+    wait_for(evaluated, within=WITHIN, what="every rule evaluated")
+    prometheus.await_firing("NoctayaScalerNotConnected", within=WITHIN, llmservice="deaf")
+    wait_for(lambda: firing() <= OF_A_FAULT, within=WITHIN, what=f"no more alerts than {OF_A_FAULT}")
+    wait_for(lambda: unheard(prometheus) <= {"deaf", "sealed"}, within=WITHIN, what="those who are heard")
+
+
+def unheard(prometheus: Prometheus) -> set[str]:
+    """Services that the alert says KEDA does not listen to."""
+    return {each["llmservice"] for each in prometheus.firing("NoctayaScalerNotConnected")}
