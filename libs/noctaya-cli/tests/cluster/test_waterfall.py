@@ -1,6 +1,9 @@
 """The picture of a cold start."""
 
+import runpy
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,3 +119,11 @@ def test_t1_former_cold_starts_are_a_line_each_on_one_scale() -> None:
 def test_every_phase_has_a_meaning_and_a_letter_of_its_own() -> None:
     assert set(MEANING) == set(LETTERS) == set(PHASES)
     assert len(set(LETTERS.values())) == len(PHASES)
+
+
+def test_the_picture_in_the_docs_is_what_the_command_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Path(__file__).parents[4] / "docs" / "pictures" / "explain.py"
+    monkeypatch.setattr(sys, "argv", [str(script), "--check"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    assert ended.value.code == 0
