@@ -96,7 +96,13 @@ def test_c1_the_smallest_service_gets_the_defaults_of_the_contract(api: ApiClien
         "endpoint": {
             "openAICompatible": True,
             "maxQueue": 100,
-            "coldStart": {"mode": "keepalive", "heartbeatInterval": "10s", "heartbeats": True},
+            "accessLog": "cold",
+            "coldStart": {
+                "mode": "keepalive",
+                "heartbeatInterval": "10s",
+                "heartbeats": True,
+                "progress": False,
+            },
         },
     }
 

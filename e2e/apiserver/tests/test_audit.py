@@ -19,6 +19,9 @@ from noctaya_apiserver.users import User
 from noctaya_apiserver.world import World, runtime, stand_ins
 from noctaya_operator.rbac import CLUSTER_SCOPED, LEADER_ELECTION, NAMESPACED, SELDOM, Right, Rule
 
+pytestmark = pytest.mark.timeout(900)
+"""A whole life, with the waits of a busy machine."""
+
 DIGEST = "0123456789abcdef" * 4
 SHAPES: dict[str, dict[str, Any]] = {
     "claim": {"cache": {"prewarm": True, "size": "1Gi"}, "scaling": {"max": 2}},

@@ -60,7 +60,8 @@ def test_short_names_categories_and_subresources(api: ApiClient) -> None:
 def test_kubectl_get_answers_at_a_glance(api: ApiClient, namespace: str) -> None:
     api.create(service(namespace=namespace))
     path = f"{GROUP}/namespaces/{namespace}/llmservices"
-    status = {"phase": "Ready", "resolvedRuntime": "engine", "replicas": 2}
+    kept = {"state": "Awake", "replicas": 2}
+    status = {"phase": "Ready", "resolvedRuntime": "engine", "replicas": 2, "keep": kept}
     api.merge(f"{path}/chat/status", {"status": status})
     table = api.request("GET", path, accept=TABLE)
     columns = [(each["name"], each["type"], each["priority"]) for each in table["columnDefinitions"]]
@@ -69,10 +70,11 @@ def test_kubectl_get_answers_at_a_glance(api: ApiClient, namespace: str) -> None
         ("Phase", "string", 0),
         ("Runtime", "string", 0),
         ("Replicas", "integer", 0),
+        ("Kept", "string", 1),
         ("Age", "date", 0),
     ]
     (row,) = table["rows"]
-    assert row["cells"][:-1] == ["chat", "Ready", "engine", 2]
+    assert row["cells"][:-1] == ["chat", "Ready", "engine", 2, "Awake"]
 
 
 def test_runtimes_show_their_image_only_when_wide(api: ApiClient) -> None:

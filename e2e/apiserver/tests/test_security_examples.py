@@ -79,8 +79,9 @@ def test_an_example_lists_all_of_its_files(folder: Path) -> None:
 
 @pytest.fixture
 def nvidia(api: ApiClient) -> Iterator[None]:
-    """A runtime that the examples' selector finds, gone afterwards: other tests count on there being none."""
-    api.apply(runtime("nvidia", vendor="nvidia", accelerator={"resourceName": "nvidia.com/gpu"}))
+    """The runtime that the examples' selector finds, whatever others left; gone afterwards."""
+    accelerator = {"resourceName": "nvidia.com/gpu"}
+    api.apply(runtime("nvidia", vendor="nvidia", priority=1000, accelerator=accelerator))
     yield
     api.delete(f"/apis/{API}/inferenceruntimes/nvidia")
 
