@@ -146,6 +146,21 @@ async def test_asleep_is_true_only_once_the_last_pod_is_gone() -> None:
         assert cluster.condition("Degraded") == ("False", "Inactive")
 
 
+async def test_asleep_waits_for_the_deployment_to_see_its_pods_gone() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service()
+        await cluster.pod(running(ready=True))
+        await cluster.scale(1, ready=1)
+        await keep(cluster, "asleep")
+        cluster.server.remove(PODS, NAMESPACE, "chat-abc")
+        await cluster.scale(0, ready=1)
+        assert cluster.status()["phase"] == "Ready"
+        assert cluster.condition("Kept") == ("False", "FallingAsleep")
+        await cluster.scale(0)
+        assert cluster.status()["phase"] == "ScaledToZero"
+        assert cluster.condition("Kept") == ("True", "Asleep")
+
+
 async def test_gateways_are_told_at_once_that_a_service_sleeps_and_that_it_does_no_more() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service()

@@ -73,7 +73,9 @@ def _awake(plan: ServicePlan, keep: Keep, seen: Observation) -> Kept:
 
 
 def _asleep(keep: Keep, seen: Observation) -> Kept:
-    running = max(len(seen.backend.pods), seen.backend.desired)
+    # Pods may be seen gone before the Deployment says so, and the phase follows the Deployment.
+    backend = seen.backend
+    running = max(len(backend.pods), backend.desired, backend.replicas, backend.ready)
     if not running and not seen.ending:
         return Kept(holds=True, reason=KeepReason.ASLEEP, message=f"no replica runs{ending(keep)}")
     parts = []
