@@ -24,7 +24,7 @@ DEMO_SECONDS = 300
 END_SECONDS = 180
 
 
-@pytest.mark.xdist_group("real-model")
+@pytest.mark.long
 def test_the_commands_of_getting_started_work_in_their_order(lab: Lab, scene: Scene, tmp_path: Path) -> None:
     """`scene` is only there for its turn: nothing disturbs the cluster meanwhile."""
     kubeconfig = tmp_path / "kubeconfig"
