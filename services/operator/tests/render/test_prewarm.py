@@ -61,7 +61,7 @@ PRIVATE: dict[str, object] = {"uri": OCI, "model": {"source": {"secretRef": {"na
 
 def test_h6_an_oci_model_is_pulled_with_credentials_that_are_no_argument() -> None:
     pod = job_pod(**PRIVATE, cache={"size": "20Gi"})
-    login, manifest, progress, pull = pod["initContainers"]
+    login, manifest, _progress, pull = pod["initContainers"]
     assert manifest["image"] == "example.com/oras:1"
     assert manifest["args"] == [
         "manifest",
