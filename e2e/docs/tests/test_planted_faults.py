@@ -18,6 +18,8 @@ from noctaya_docs.stage import Stage
 from noctaya_docs.table import INSTALL
 from noctaya_docs.ways import api
 
+pytestmark = pytest.mark.timeout(300)
+"""The first test also waits for the API server and for four faults to be seen."""
 NAMESPACE = "models"
 NO_ACCELERATOR = {"accelerators": 0}
 
@@ -86,7 +88,6 @@ def plant_keda(stage: Stage) -> None:
     stage.api.create(deployment)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("cause", "remedy"),
     [

@@ -9,6 +9,9 @@ import pytest
 from noctaya_docs.pages import REPOSITORY
 from noctaya_docs.site import SiteFault, build, collect, navigation
 
+pytestmark = pytest.mark.timeout(300)
+"""5 s on an idle machine; whoever runs beside it may have both cores."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
