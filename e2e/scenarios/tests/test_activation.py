@@ -14,6 +14,7 @@ SECONDS = len("2026-11-30T11:01:29")
 """Kubernetes tells most of the times in whole seconds."""
 
 
+@pytest.mark.long
 @any_gateways
 def test_e8_a_held_stream_gets_its_tokens_and_the_service_goes_back_to_zero(scene: Scene) -> None:
     client = scene.deploy(
@@ -59,6 +60,7 @@ def test_t1_a_cold_request_that_does_not_stream_gets_the_backends_answer_and_lea
     assert "Activated" in reasons
 
 
+@pytest.mark.long
 @any_gateways
 def test_demand_outlives_the_client_that_caused_it_but_not_for_ever(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(STUB_STARTUP_DELAY="4s"))

@@ -11,6 +11,7 @@ any_gateways = pytest.mark.any_gateways
 SLOW = {"STUB_TOKEN_DELAY": "150ms"}
 
 
+@pytest.mark.long
 @any_gateways
 def test_e9_a_deleted_backend_pod_is_replaced_and_the_next_requests_succeed(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(drain=False))

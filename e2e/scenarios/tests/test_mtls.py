@@ -87,6 +87,7 @@ def files(folder: Path, issued: tuple[str, str], *, trusted: str) -> ClientTls:
     return tls
 
 
+@pytest.mark.long
 def test_e15_only_who_has_a_certificate_talks_to_the_scaler_and_a_cold_request_works(
     scene: Scene, tmp_path: Path
 ) -> None:
