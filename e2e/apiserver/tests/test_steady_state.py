@@ -11,7 +11,7 @@ from noctaya_apiserver import ControlPlane, Request, wait_for
 from noctaya_apiserver.keda_stand_in import scale
 from noctaya_apiserver.noctaya import OPERATOR
 from noctaya_apiserver.operator_process import OperatorProcess
-from noctaya_apiserver.world import World
+from noctaya_apiserver.world import API, World
 
 QUIET = 8.0
 """Seconds that are watched."""
@@ -57,8 +57,16 @@ def settle(world: World, plane: ControlPlane) -> None:
             world.await_phase("ScaledToZero", name)
     scale(world.api, namespace=world.namespace, deployment="plain", replicas=1)
     world.await_phase("Ready", "plain")
-    # Runtimes count their services ten seconds after the last of them came, a busy machine somewhat later.
-    await_silence(plane, seconds=16.0)
+    # Runtimes count their services ten seconds after the last of them came; one that is refused has none.
+    wait_for(lambda: counted(world) == len(SHAPES) - 1, within=60.0, what="the runtime counts its services")
+    await_silence(plane)
+
+
+def counted(world: World) -> int:
+    """Services that the runtime says it has."""
+    runtime = world.api.get(f"/apis/{API}/inferenceruntimes/engine")
+    found: int = (runtime.get("status") or {}).get("services", 0)
+    return found
 
 
 def await_silence(plane: ControlPlane, *, seconds: float = 2.0) -> None:
