@@ -11,44 +11,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from noctaya_cluster import ClusterError, choose_provider
-from noctaya_scenarios.__main__ import is_up
-from noctaya_scenarios.lab import open_lab, state_folder
+from noctaya_cluster import ClusterError
 
 from noctaya_chaos.catalogue import FAULTS, Fault
-from noctaya_chaos.field import Field
+from noctaya_chaos.ground import add_options, prepared
 from noctaya_chaos.report import NoMarks, table, write
 from noctaya_chaos.run import Verdict, examine
 from noctaya_chaos.verdict import summary
 
 USAGE_ERROR = 2
-GATEWAYS = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     options = parse(argv)
-    try:
-        # Faults reach into processes of the nodes, which only this provider has on this machine.
-        cluster = choose_provider("host", confirmed=False)
-        found = is_up(cluster)
-        if not options.as_installed:
-            cluster.start()
-    except ClusterError as error:
-        print(f"noctaya-chaos: no cluster, so nothing was broken: {error}", file=sys.stderr)
-        return USAGE_ERROR
     verdicts: list[Verdict] = []
     try:
-        with (
-            open_lab(cluster, state_folder(), gateways=GATEWAYS, as_installed=options.as_installed) as lab,
-            lab.scene("chaos") as scene,
-        ):
-            for verdict in examine(options.faults, Field(lab, scene)):
+        with prepared("chaos", options) as field:
+            for verdict in examine(options.faults, field):
                 verdicts.append(verdict)
                 tell(verdict)
-    finally:
-        if not found and not options.keep:
-            cluster.stop()
+    except ClusterError as error:
+        print(f"noctaya-chaos: the cluster is not to be had: {error}", file=sys.stderr)
+        return USAGE_ERROR
     held = sum(not each.broken for each in verdicts)
     print(f"everything came to rest; {held} of {len(verdicts)} promises held")
     if options.write:
@@ -65,10 +50,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="noctaya-chaos", description=(__doc__ or "").partition("\n\n")[0])
     names = [fault.name for fault in FAULTS]
     parser.add_argument("--only", action="append", choices=names, metavar="FAULT", help=", ".join(names))
-    parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    parser.add_argument(
-        "--as-installed", action="store_true", help="take cluster, images and release as they are"
-    )
+    add_options(parser)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into docs/reliability.md")
     options = parser.parse_args(argv)
     options.faults = wanted(options.only)

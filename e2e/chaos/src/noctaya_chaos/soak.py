@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from noctaya_cluster import ClusterError, choose_provider
-from noctaya_scenarios.__main__ import is_up
+from noctaya_cluster import ClusterError
 from noctaya_scenarios.faults import Process, processes_of
-from noctaya_scenarios.lab import open_lab, state_folder
 from noctaya_scenarios.release import NAMESPACE, OPERATOR_LABELS
 
 from noctaya_chaos.field import WARM, Field
+from noctaya_chaos.ground import add_options, prepared
 from noctaya_chaos.load import OK, MixedLoad, Outcome
 from noctaya_chaos.trend import Bound, Trend, trend_of
 
@@ -67,22 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     options = parse(argv)
     try:
-        cluster = choose_provider("host", confirmed=False)
-        found = is_up(cluster)
-        if not options.as_installed:
-            cluster.start()
+        with prepared("soak", options) as field:
+            findings, failures = soak(field, seconds=options.minutes * 60)
     except ClusterError as error:
-        print(f"noctaya-soak: no cluster, so nothing was run: {error}", file=sys.stderr)
+        print(f"noctaya-soak: the cluster is not to be had: {error}", file=sys.stderr)
         return 2
-    try:
-        with (
-            open_lab(cluster, state_folder(), gateways=2, as_installed=options.as_installed) as lab,
-            lab.scene("soak") as scene,
-        ):
-            findings, failures = soak(Field(lab, scene), seconds=options.minutes * 60)
-    finally:
-        if not found and not options.keep:
-            cluster.stop()
     for finding in findings:
         print(finding)
     for failure in failures:
@@ -94,10 +82,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Arguments."""
     parser = argparse.ArgumentParser(prog="noctaya-soak", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"at least {FEWEST_MINUTES:g}")
-    parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    parser.add_argument(
-        "--as-installed", action="store_true", help="take cluster, images and release as they are"
-    )
+    add_options(parser)
     options = parser.parse_args(argv)
     if not options.minutes >= FEWEST_MINUTES:
         parser.error(f"--minutes must be at least {FEWEST_MINUTES:g}: less shows nothing")

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from noctaya_cli.cluster.access import ClusterError, connect
+from noctaya_cli.complaint import fail
 
 MIN_WIDTH = 60
 
@@ -180,8 +181,6 @@ class told:  # noqa: N801 - reads as the word it is: `with told():`
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        from noctaya_cli.main import fail  # noqa: PLC0415 - main imports this module
-
         if isinstance(error, ClusterError):
             fail(str(error))
 

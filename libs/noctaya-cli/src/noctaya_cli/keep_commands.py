@@ -22,6 +22,7 @@ from noctaya_cli.cluster_commands import (
     show_json,
     told,
 )
+from noctaya_cli.complaint import complain
 
 if TYPE_CHECKING:
     from noctaya_cli.cluster.keeping import Decide
@@ -122,7 +123,6 @@ def _carry_out(
     output: Format,
 ) -> None:
     from noctaya_cli.cluster import keeping  # noqa: PLC0415
-    from noctaya_cli.main import complain  # noqa: PLC0415 - main imports this module
 
     namespace, kubeconfig, context = target
     seconds = _seconds(timeout, "--timeout") or 0.0

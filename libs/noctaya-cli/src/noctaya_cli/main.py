@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from noctaya_cli import cluster_commands, keep_commands
+from noctaya_cli.complaint import fail
 from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
 
 app = typer.Typer(
@@ -117,17 +118,3 @@ def open_standard_streams() -> None:
 def abandon_standard_output() -> None:
     """Send what is still buffered to nobody, lest Python fails once more at its end and exits with 120."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def fail(message: str) -> None:
-    """Print what is wrong and end with exit code 1."""
-    complain(message)
-    raise typer.Exit(1)
-
-
-def complain(message: str) -> None:
-    """Print what is wrong."""
-    from noctaya_api.manifests import printable  # noqa: PLC0415
-
-    for line in message.splitlines():
-        print(f"error: {printable(line)}", file=sys.stderr)
