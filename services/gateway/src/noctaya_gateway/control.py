@@ -34,6 +34,7 @@ from noctaya_gateway.pacing import Pacer
 from noctaya_gateway.prewarming import PrewarmingFile
 from noctaya_gateway.probe import HttpProbe
 from noctaya_gateway.readiness import Prober
+from noctaya_gateway.search_domains import machine_search_domains
 from noctaya_gateway.settings import DEMAND_TOKEN_LENGTH, GatewaySettings
 from noctaya_gateway.tracing import Tracing
 from noctaya_gateway.waiting import WaitingLine
@@ -153,6 +154,7 @@ def _build_watchers(
         balancer=gate.balancer,
         on_change=prober.follow,
         is_urgent=lambda: activation.pending,
+        search=machine_search_domains(),
     )
     activation.subscribe(begin=prober.wake)
     activation.subscribe(begin=discovery.wake)

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from noctaya_gateway.balancer import Address, Balancer
+from noctaya_gateway.search_domains import absolute
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,10 @@ async def resolve(host: str, port: int) -> Sequence[Address]:
 
 
 class Discovery:
-    """Keeps the balancer's addresses up to date; `on_change` is called after every change."""
+    """Keeps the balancer's addresses up to date; `on_change` is called after every change.
+
+    `search` is the machine's search list of domains, by which names of Services are made absolute.
+    """
 
     def __init__(
         self,
@@ -108,13 +112,15 @@ class Discovery:
         balancer: Balancer,
         on_change: Callable[[], None],
         is_urgent: Callable[[], bool],
+        search: Sequence[str] = (),
         resolver: Resolve = resolve,
     ) -> None:
         self._endpoints = endpoints
-        self._service = service
+        self._service = _absolute(service, search)
         self._balancer = balancer
         self._on_change = on_change
         self._is_urgent = is_urgent
+        self._name = _absolute(endpoints.dns, search) if endpoints.dns is not None else None
         self._resolve = resolver
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -126,14 +132,14 @@ class Discovery:
             self._look_into(self._endpoints.file)
             self._task = asyncio.create_task(self._follow_file(self._endpoints.file), name="discovery")
             return
-        if self._endpoints.dns is None:
+        if self._name is None:
             self._balancer.set_addresses(self._endpoints.static or (self._service,))
             self._on_change()
             return
         self._balancer.set_addresses((), backup=(self._service,))
         self._on_change()
         self._balancer.subscribe(suspect=lambda _: self.wake(), doubt=self.wake)
-        self._task = asyncio.create_task(self._follow(self._endpoints.dns), name="discovery")
+        self._task = asyncio.create_task(self._follow(self._name), name="discovery")
 
     def wake(self) -> None:
         """Look again at once: an activation began, or an address failed."""
@@ -192,3 +198,7 @@ class Discovery:
                 # The last pod left. Until the Service notices it swallows connects, probes among them.
                 self._balancer.mark(self._service, ready=False)
             self._on_change()
+
+
+def _absolute(address: Address, search: Sequence[str]) -> Address:
+    return address._replace(host=absolute(address.host, search))

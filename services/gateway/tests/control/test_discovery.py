@@ -57,17 +57,20 @@ class Names:
 
 
 class Rig:
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(
+        self, endpoints: Endpoints, *, service: Address = SERVICE, search: Sequence[str] = ()
+    ) -> None:
         self.names = Names()
         self.balancer = Balancer()
         self.changes = 0
         self.urgent = False
         self.discovery = Discovery(
             endpoints,
-            service=SERVICE,
+            service=service,
             balancer=self.balancer,
             on_change=self._changed,
             is_urgent=lambda: self.urgent,
+            search=search,
             resolver=self.names,
         )
 
@@ -85,8 +88,8 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def rig(text: str) -> AsyncIterator[Rig]:
-    made = Rig(parse_endpoints(text))
+async def rig(text: str, *, service: Address = SERVICE, search: Sequence[str] = ()) -> AsyncIterator[Rig]:
+    made = Rig(parse_endpoints(text), service=service, search=search)
     made.discovery.start()
     try:
         yield made
@@ -230,3 +233,12 @@ async def test_g7_the_service_is_not_believed_ready_when_its_last_pod_has_left()
         found.balancer.mark(SERVICE, ready=True)  # a probe says otherwise: DNS was behind
         await found.look_again()
         assert found.balancer.ready
+
+
+async def test_names_of_services_are_asked_for_once_and_not_in_every_search_domain() -> None:
+    search = ("prod.svc.cluster.local", "svc.cluster.local", "cluster.local")
+    service = Address("chat-backend.prod.svc", 80)
+    async with rig("dns://chat-pods.prod.svc:8000", service=service, search=search) as found:
+        await until(lambda: bool(found.names.questions))
+        assert found.names.questions[0] == ("chat-pods.prod.svc.cluster.local.", 8000)
+        assert found.known() == (Address("chat-backend.prod.svc.cluster.local.", 80),)
