@@ -69,7 +69,8 @@ def test_o6_a_model_comes_ahead_of_its_accelerator_and_is_then_served_read_only(
     assert not paused_at_zero(scene)
     assert prewarm_of(scene)["state"] == "Complete"
     assert scene.status()["model"]["revision"] == sha
-    assert scene.client().ask().status == 200
+    # The kubelet tells gateways that the download is over; until then they go on refusing.
+    scene.until(lambda: scene.client().ask().status == 200, within=90, what="an answer of the model")
     assert served_files(lab.access, scene) == hashes_of(FILES)
     (pod,) = scene.pods("backend", leaving=False)
     (serving,) = pod["spec"]["containers"]

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 READY_SECONDS: Final = 120.0
 """For a new service to be wholly there; 15 s on an idle machine."""
+REACH_SECONDS: Final = 60.0
 WAKE_SECONDS: Final = 90.0
 ZERO_SECONDS: Final = 120.0
 """E8: back to zero within two minutes."""
@@ -73,6 +74,9 @@ class Scene(World):
             what=f"KEDA takes the ScaledObject {name}",
         )
         self.until(lambda: self.streams(name) >= 1, within=within, what=f"KEDA listens to {name}")
+        # Nodes learn of ready gateways a moment later, on a busy machine after seconds.
+        client = self.client(name)
+        self.until(lambda: reaches(client), within=REACH_SECONDS, what=f"the nodes know the way to {name}")
         assert self.replicas(name) == 0
 
     def await_zero(self, name: str = "chat", *, within: float = ZERO_SECONDS) -> None:
@@ -183,6 +187,14 @@ class Scene(World):
         self.api.delete(f"/api/v1/namespaces/{self.namespace}")
         for runtime in self._runtimes:
             self.api.delete(f"/apis/{names.API_VERSION}/inferenceruntimes/{runtime}")
+
+
+def reaches(client: Client) -> bool:
+    """Whether an endpoint can be connected to; wakes nothing, needs no key."""
+    try:
+        return client.get(names.PATH_HEALTHZ).status == 200
+    except OSError:
+        return False
 
 
 def holds(status: Object, kind: str) -> bool:
