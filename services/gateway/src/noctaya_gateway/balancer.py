@@ -100,6 +100,11 @@ class Balancer:
         entry = self._entries.get(address)
         return entry is not None and entry.ready
 
+    def is_trusted(self, address: Address) -> bool:
+        """True when `address` is ready and nobody has failed to connect there since its last probe."""
+        entry = self._entries.get(address)
+        return entry is not None and entry.ready and not entry.suspect
+
     def in_flight(self, address: Address) -> int:
         """Requests opened and not closed at `address`; 0 for an unknown one."""
         entry = self._entries.get(address)

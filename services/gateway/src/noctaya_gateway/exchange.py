@@ -203,12 +203,19 @@ class Exchange(Holdings):
             self.reached(connection)
         else:
             self._phase = CONNECTING
-            self._uplink = self._uplink or Uplink(path, self)
+            self._uplink = self._uplink or self._new_uplink()
             self._uplink.dial(address)
+
+    def _new_uplink(self) -> Uplink:
+        return Uplink(self._path, self, waits=self._waits)
+
+    @property
+    def _waits(self) -> bool:
+        return not (self.request.safe or self._path.gate.reject_cold)
 
     def unreachable(self, error: Exception, *, final: bool) -> None:
         """Called by the uplink: stand in line again, or give up."""
-        if final or self.request.safe or self._path.gate.reject_cold:
+        if final or not self._waits:
             self.failed(
                 BackendUnavailable(f"The model server could not be reached ({type(error).__name__}).")
             )
@@ -317,7 +324,7 @@ class Exchange(Holdings):
         self._connection = None
         address = self._address
         if stale and address is not None and self.body.resendable:
-            self._uplink = self._uplink or Uplink(self._path, self)
+            self._uplink = self._uplink or self._new_uplink()
             if self._uplink.replay(address):
                 self._phase = CONNECTING
                 if self._record is not None:

@@ -21,6 +21,9 @@ CONNECT_ATTEMPTS = 3
 """How often one request tries to connect before it is refused, over all addresses."""
 DOUBT_SECONDS = 0.25
 """An address that has answered no connect for so long is probed and looked up; the connect goes on."""
+GIVE_UP_SECONDS = 1.0
+"""An address that has answered neither the connect for so long nor the probe meanwhile is left: cluster DNS
+may name a pod that is gone for seconds more, and who waits in line gets heartbeats."""
 
 
 class Traveller(Protocol):
@@ -40,13 +43,23 @@ class Traveller(Protocol):
 
 
 class Uplink:
-    """See the module; made when a request first needs a new connection."""
+    """See the module; made when a request first needs a new connection. `waits`: it may stand in line."""
 
-    __slots__ = ("_attempts", "_connecting", "_doubt", "_failed_at", "_path", "_replayed", "_traveller")
+    __slots__ = (
+        "_attempts",
+        "_connecting",
+        "_doubt",
+        "_failed_at",
+        "_path",
+        "_replayed",
+        "_traveller",
+        "_waits",
+    )
 
-    def __init__(self, path: DataPath, traveller: Traveller) -> None:
+    def __init__(self, path: DataPath, traveller: Traveller, *, waits: bool) -> None:
         self._path = path
         self._traveller = traveller
+        self._waits = waits
         self._attempts = 0
         self._failed_at: tuple[Address, ...] = ()
         self._connecting: Connecting | None = None
@@ -56,8 +69,7 @@ class Uplink:
     def dial(self, address: Address) -> None:
         """Open a new connection to `address`."""
         self._connecting = self._path.pool.connect(address, self)
-        report = self._path.gate.balancer.report_unreachable
-        self._doubt = asyncio.get_running_loop().call_later(DOUBT_SECONDS, report, address)
+        self._doubt = self._path.loop.call_later(DOUBT_SECONDS, self._doubted, address)
 
     def replay(self, address: Address) -> bool:
         """Dial again because a reused connection died; False when that was done before."""
@@ -95,6 +107,18 @@ class Uplink:
         if self._connecting is not None:
             self._connecting.cancel()
             self._ended()
+
+    def _doubted(self, address: Address) -> None:
+        self._path.gate.balancer.report_unreachable(address)
+        self._doubt = self._path.loop.call_later(GIVE_UP_SECONDS - DOUBT_SECONDS, self._give_up, address)
+
+    def _give_up(self, address: Address) -> None:
+        self._doubt = None
+        balancer = self._path.gate.balancer
+        if balancer.is_trusted(address) or self._connecting is None:
+            return
+        if self._waits or balancer.pick((*self._failed_at, address), trusted=True) is not None:
+            self._connecting.address_left()
 
     def _ended(self) -> None:
         self._connecting = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from noctaya_gateway.balancer import Address
+from noctaya_gateway.uplink import GIVE_UP_SECONDS
 from noctaya_gateway.upstream import pool
 from noctaya_gateway.upstream.connection import UpstreamConnection
 from noctaya_gateway.upstream.pool import CONNECT_TIMEOUT
@@ -85,6 +86,53 @@ async def test_g7_a_request_under_way_to_the_last_address_is_held_when_that_leav
         assert gateway.activation.pending
         gateway.warm(server)
         assert (await asking).endswith(b"ok")
+
+
+async def test_g7_a_request_to_an_address_that_answers_neither_connect_nor_probe_is_held_with_heartbeats(
+    stage: MakeStage, backend: MakeBackend, gone: Address
+) -> None:
+    server = await backend(replying(ok()))
+    gateway = await stage(heartbeat_interval=0.2)
+    believe_in(gateway, gone)
+    reader, writer = await gateway.connect()
+    writer.write(post(b'{"stream": true}'))
+    async with asyncio.timeout(WELL_BEFORE):
+        assert b"200" in await reader.readuntil(b"\r\n\r\n")
+        assert b": heartbeat\n" in await reader.readuntil(b"heartbeat\n")
+    assert len(gateway.line) == 1
+    assert gateway.pool.open_connections == 0
+    gateway.balancer.set_addresses([])
+    await until(lambda: gateway.activation.pending)
+    gateway.warm(server)
+    assert b"ok" in await asyncio.wait_for(reader.read(), WELL_BEFORE)
+
+
+async def test_g7_a_connect_goes_on_when_the_probe_is_answered(stage: MakeStage, gone: Address) -> None:
+    gateway = await stage()
+    believe_in(gateway, gone)
+    gateway.balancer.subscribe(
+        suspect=lambda address: asyncio.get_running_loop().call_soon(
+            lambda: gateway.balancer.mark(address, ready=True)
+        )
+    )
+    _, writer = await gateway.connect()
+    writer.write(post())
+    await until(lambda: gateway.balancer.in_flight(gone) == 1)
+    await asyncio.sleep(GIVE_UP_SECONDS + 0.5)
+    assert gateway.balancer.in_flight(gone) == 1
+    assert len(gateway.line) == 0
+
+
+async def test_g3_a_safe_request_that_can_not_be_held_waits_for_its_connect(
+    stage: MakeStage, gone: Address
+) -> None:
+    gateway = await stage()
+    believe_in(gateway, gone)
+    _, writer = await gateway.connect()
+    writer.write(b"GET /v1/anything HTTP/1.1\r\nHost: model\r\n\r\n")
+    await until(lambda: gateway.balancer.in_flight(gone) == 1)
+    await asyncio.sleep(GIVE_UP_SECONDS + 0.5)
+    assert gateway.balancer.in_flight(gone) == 1
 
 
 async def test_g7_a_connect_that_is_not_answered_is_made_anew(

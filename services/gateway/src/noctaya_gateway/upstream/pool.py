@@ -66,7 +66,7 @@ class Connecting:
             self.task.cancel()
 
     def address_left(self) -> None:
-        """Call it off; the waiter is told that it failed."""
+        """Call it off, since nobody is there any more; the waiter is told that it failed."""
         self.left = True
         if self.task is not None:
             self.task.cancel()
