@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from noctaya_apiserver import ControlPlane, wait_for
+from noctaya_apiserver import ControlPlane, path_of, wait_for
 from noctaya_apiserver.client import ApiClient, Object
 from noctaya_apiserver.noctaya import noctaya_crds
 from noctaya_apiserver.operator_process import OperatorProcess
@@ -84,8 +84,16 @@ def judges(api: ApiClient, crd: Object, *, strict: bool) -> bool:
     return not strict
 
 
+@pytest.fixture
+def odd_runtime(bench: World) -> Iterator[Object]:
+    """A runtime that no operator understands; each that starts tries to say so, in other tests as well."""
+    odd = {**runtime(f"odd-{bench.namespace}"), "spec": {"vendor": 5}}
+    yield odd
+    bench.api.delete(path_of(odd))
+
+
 def test_o1_odd_objects_get_their_own_condition_and_healthy_ones_go_on(
-    lenient: ApiClient, bench: World, start_operator: Start
+    lenient: ApiClient, bench: World, start_operator: Start, odd_runtime: Object
 ) -> None:
     for name, body in {**ODD, **UNWRITABLE}.items():
         lenient.create({**bench.service(name), "spec": None, **body})
@@ -93,7 +101,7 @@ def test_o1_odd_objects_get_their_own_condition_and_healthy_ones_go_on(
         lenient.create(bench.service(name))
     odd_status = {"phase": 7, "conditions": "none", "replicas": "x"}
     lenient.merge(f"{bench.path('with-odd-status')}/status", {"status": odd_status})
-    lenient.create({**runtime(f"odd-{bench.namespace}"), "spec": {"vendor": 5}})
+    lenient.create(odd_runtime)
     restore(lenient)
 
     operator = start_operator()
