@@ -64,7 +64,7 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
         "kubectl get llmservice smollm2 -o yaml": cluster("uri: pvc://models"),
         "curl -sN http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' "
         """-d '{"model":"smollm2","stream":true,"max_tokens":16,"messages":"""
-        """[{"role":"user","content":"Hello!"}]}'""": cluster(r"\ndata: \[DONE\]"),
+        """[{"role":"user","content":"Hello!"}]}'""": cluster(r": heartbeat\n[\s\S]*\ndata: \[DONE\]"),
         "noctaya explain smollm2": cluster("cold start of"),
         "kubectl get pods": cluster("smollm2-gateway"),
         "noctaya doctor": cluster("services ", codes=(0, 1)),
