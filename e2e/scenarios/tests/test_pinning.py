@@ -51,7 +51,9 @@ def test_a_service_put_to_sleep_ends_its_stream_frees_its_place_and_wakes_for_no
     stream.await_tokens(5, within=WAKE_SECONDS)
     told = ask(lab, scene, ["sleep", "--wait", "--timeout", "120s"])
     assert told["reached"] is True
-    assert scene.pods("backend") == [], "the last Pod is gone once it sleeps"
+    # A Pod that has ended holds no accelerator any more, though its object may stand for a moment.
+    phases = [pod["status"]["phase"] for pod in scene.pods("backend")]
+    assert set(phases) <= {"Succeeded", "Failed"}, "the last Pod is gone once it sleeps"
     seen = stream.result(30)
     assert (seen.whole, seen.tokens) == (True, 80), seen
     refused = client.ask()
