@@ -84,6 +84,21 @@ def test_t1_the_whole_timeline() -> None:
     }
 
 
+@pytest.mark.parametrize(("made", "scheduled"), [(1, True), (20, False)])
+def test_t1_a_pod_that_is_seen_after_the_success_completes_it_unless_it_is_a_later_one(
+    made: int, scheduled: bool
+) -> None:
+    record = follow_activation(None, seen(demanded=True), at(0))
+    record = follow_activation(record, seen(demanded=True, desired=1, ready=1), at(9))
+    assert record is not None
+    assert (record.outcome, record.scheduled) == (ActivationOutcome.SUCCEEDED, None)
+    late = pod(starting(PodScheduled=stamp(made)))
+    late["metadata"]["creationTimestamp"] = stamp(made)
+    record = follow_activation(record, seen(demanded=True, desired=1, ready=1, pods=[late]), at(30))
+    assert record is not None
+    assert (record.scheduled is not None) is scheduled
+
+
 def test_t1_a_finished_record_stays_until_the_service_was_at_zero() -> None:
     done = ActivationRecord(outcome=ActivationOutcome.SUCCEEDED, requested=stamp(0), ready=stamp(9))
     assert follow_activation(done, seen(desired=3, ready=2), at(100)) == done

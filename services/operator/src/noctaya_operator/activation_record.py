@@ -65,8 +65,25 @@ def follow_activation(
             outcome = ActivationOutcome.FAILED
         return previous.model_copy(update={"ended": timestamp(now), "outcome": outcome})
     if previous.outcome is not ActivationOutcome.IN_PROGRESS:
-        return _answered(previous, seen.gateways)
+        return _answered(_completed(previous, seen), seen.gateways)
     return _measured(_advanced(previous, seen, now))
+
+
+def _completed(record: ActivationRecord, seen: Seen) -> ActivationRecord:
+    """A success with what its Pod tells: the Deployment may be seen ready before the Pod is seen at all."""
+    pod = _followed(record.pod, seen.pods)
+    if record.outcome is not ActivationOutcome.SUCCEEDED or pod is None:
+        return record
+    created = str(metadata_of(pod).get("creationTimestamp") or "")
+    if record.pod not in {None, key_of(pod).name} or not record.ready or not created:
+        return record
+    if datetime.fromisoformat(created) > datetime.fromisoformat(record.ready):
+        return record  # a later replica
+    missing = {field: read(pod) for field, read in _READ.items() if getattr(record, field) is None}
+    changes = {field: time for field, time in missing.items() if time is not None}
+    if not changes:
+        return record
+    return _measured(in_order(record.model_copy(update={"pod": key_of(pod).name, **changes})))
 
 
 def _answered(record: ActivationRecord, gateways: Sequence[ListedActivation]) -> ActivationRecord:
