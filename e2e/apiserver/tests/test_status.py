@@ -65,7 +65,7 @@ def test_t1_an_activation_leaves_its_timeline(world: World) -> None:
     steps = ("requested", "replicasWritten", "scheduled", "started", "ready")
     # The Deployment may be seen ready a moment before its Pod is.
     status = world.await_status(
-        lambda found: found.get("phase") == "Ready" and {*steps} <= found["lastActivation"].keys()
+        lambda found: found.get("phase") == "Ready" and {*steps} <= found.get("lastActivation", {}).keys()
     )
     record = status["lastActivation"]
     moments = [datetime.fromisoformat(record[name]) for name in steps]

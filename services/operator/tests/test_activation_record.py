@@ -126,6 +126,15 @@ def test_t1_a_backend_that_was_there_before_was_not_activated() -> None:
     assert follow_activation(None, seen(), NOW) is None
 
 
+def test_t1_an_activation_that_was_over_before_anybody_looked_again_has_its_timeline() -> None:
+    ready = pod(starting(PodScheduled=stamp(2), Ready=stamp(4)), creationTimestamp=stamp(1))
+    record = follow_activation(None, seen(desired=1, ready=1, pods=[ready], was_cold=True), at(7))
+    assert record is not None
+    assert record.outcome is ActivationOutcome.SUCCEEDED
+    assert record.requested == "2026-11-30T08:00:01.999Z"
+    assert record.ready == stamp(4)
+
+
 def test_t1_a_replaced_pod_starts_its_part_anew() -> None:
     first = pod(starting(PodScheduled=stamp(2)), name="a", creationTimestamp=stamp(1))
     record = follow_activation(None, seen(desired=1, pods=[first]), at(3))
@@ -136,6 +145,16 @@ def test_t1_a_replaced_pod_starts_its_part_anew() -> None:
     both = follow_activation(record, seen(desired=2, pods=[first, second]), at(32))
     assert both is not None
     assert both.pod == "b"
+
+
+@pytest.mark.looptime
+async def test_t1_a_first_activation_between_two_looks_of_the_operator_is_recorded() -> None:
+    async with Cluster() as cluster:
+        await cluster.idle_service()
+        cluster.server.put(pod(running(ready=True)))
+        await cluster.scale(1, ready=1)
+        assert cluster.status()["phase"] == "Ready"
+        assert cluster.status()["lastActivation"]["outcome"] == "Succeeded"
 
 
 @pytest.mark.looptime

@@ -47,6 +47,8 @@ class Seen:
     """What stands in the way, None when nothing does."""
     gateways: Sequence[ListedActivation] = ()
     """What gateways tell of their activations."""
+    was_cold: bool = False
+    """The status before this one said that nothing was ready."""
 
 
 def follow_activation(
@@ -55,8 +57,9 @@ def follow_activation(
     """The record as it is now."""
     wanted = seen.demanded or seen.desired > 0
     if previous is None or previous.ended is not None:
-        # A backend that was ready before anybody looked was not activated now.
-        if not wanted or (previous is None and seen.ready > 0):
+        # A backend that was ready before anybody looked was not activated now. One that was not, was:
+        # the whole activation may lie between two looks.
+        if not wanted or (previous is None and seen.ready > 0 and not seen.was_cold):
             return previous
         previous = ActivationRecord(outcome=ActivationOutcome.IN_PROGRESS, requested=timestamp(now))
     if not wanted and not seen.pods and seen.ready == 0:

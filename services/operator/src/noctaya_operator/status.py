@@ -83,7 +83,8 @@ def succeeded(
         ConditionType.AUTOSCALING_READY: autoscaling,
         ConditionType.KEPT: _kept(plan, seen),
     }
-    activation = follow_activation(before.last_activation, activation_seen(seen, pulled or {}, told), now)
+    followed = activation_seen(seen, pulled or {}, told, was_cold=_was_cold(before))
+    activation = follow_activation(before.last_activation, followed, now)
     return LLMServiceStatus(
         observed_generation=generation_of(service),
         phase=phase,
@@ -144,7 +145,11 @@ def without_autoscaler(
 
 
 def activation_seen(
-    seen: Observation, pulled: Mapping[str, str], told: Sequence[ListedActivation] = ()
+    seen: Observation,
+    pulled: Mapping[str, str],
+    told: Sequence[ListedActivation] = (),
+    *,
+    was_cold: bool = False,
 ) -> Seen:
     """What an activation is followed by."""
     return Seen(
@@ -155,7 +160,13 @@ def activation_seen(
         pulled=pulled,
         problem=seen.finding.message if seen.finding.hard else None,
         gateways=told,
+        was_cold=was_cold,
     )
+
+
+def _was_cold(before: LLMServiceStatus) -> bool:
+    """Whether it was seen that nothing was ready; a pass that failed may not have looked."""
+    return before.phase not in {None, Phase.DEGRADED} and not before.replicas
 
 
 def _recent(before: LLMServiceStatus, activation: ActivationRecord | None) -> list[ActivationRecord]:
