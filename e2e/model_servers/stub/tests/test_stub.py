@@ -115,6 +115,16 @@ async def test_control_changes_everything_it_is_told_or_nothing(client: httpx.As
         assert (await client.post(f"{running.url}/v1/completions", json={})).status_code == 429
 
 
+async def test_control_tells_the_trace_that_the_last_completion_was_in(client: httpx.AsyncClient) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with Running() as running:
+        url = f"{running.url}/v1/completions"
+        await client.post(url, json={}, headers={"TraceParent": trace})
+        assert (await client.post(f"{running.url}/control", json={})).json()["traceparent"] == trace
+        await client.post(url, json={})
+        assert (await client.post(f"{running.url}/control", json={})).json()["traceparent"] == ""
+
+
 async def test_a_stream_told_to_be_cut_ends_without_its_end(client: httpx.AsyncClient) -> None:
     async with Running() as running:
         await client.post(f"{running.url}/control", json={"cutAfter": 2})

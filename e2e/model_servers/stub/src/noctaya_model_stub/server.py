@@ -121,7 +121,7 @@ class Stub:
         except SettingError as error:
             await response.send_json(400, _error(str(error)))
             return
-        self.state.begin()
+        self.state.begin(traceparent=request.headers.get("traceparent", ""))
         complete = False
         try:
             await (self._stream if completion.stream else self._whole)(completion, response)

@@ -34,6 +34,7 @@ class State:
         self.completed = 0
         self.broken = 0
         self.departures = 0
+        self.traceparent = ""
         self._loaded_at = now + settings.startup_delay
 
     def healthy(self, now: float) -> bool:
@@ -41,8 +42,9 @@ class State:
         told = self.behaviour.healthy
         return now >= self._loaded_at if told is None else told
 
-    def begin(self) -> None:
-        """A completion begins."""
+    def begin(self, *, traceparent: str = "") -> None:
+        """A completion begins, in the trace that its request named if it named one."""
+        self.traceparent = traceparent
         self.running += 1
         self.peak = max(self.peak, self.running)
 
@@ -79,6 +81,7 @@ class State:
             "completed": self.completed,
             "broken": self.broken,
             "departures": self.departures,
+            "traceparent": self.traceparent,
         }
 
     def metrics(self) -> str:
