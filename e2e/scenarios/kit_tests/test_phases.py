@@ -19,6 +19,7 @@ from noctaya_scenarios.__main__ import (
     phases_for,
     summary,
     verdict,
+    whole,
 )
 from noctaya_scenarios.failures import Failure
 
@@ -37,7 +38,7 @@ def test_everything_that_ran_has_to_pass_and_something_has_to_run(codes: list[in
 
 def test_arguments_that_are_not_ours_go_to_pytest() -> None:
     options, rest = parse_arguments(["--workers", "2", "-k", "drain", "--cluster", "kind"])
-    together = next(phase for phase in PHASES if phase.side_by_side > 2)
+    together = next(phase for phase in PHASES if phase.name == "together")
     command = command_of(together, options, rest)
     assert command[-2:] == ["-k", "drain"]
     assert {"-n2", "--cluster=kind", f"--gateways={together.gateways}"} <= set(command)
@@ -45,7 +46,7 @@ def test_arguments_that_are_not_ours_go_to_pytest() -> None:
     assert not any(word.startswith("-n") for word in command_of(alone, options, rest))
     few = next(phase for phase in PHASES if phase.name == "last")
     options.workers = 5
-    assert "-n2" in command_of(few, options, rest)
+    assert f"-n{few.side_by_side}" in command_of(few, options, rest)
 
 
 SCENARIO = """
@@ -101,6 +102,8 @@ def test_what_failed_is_tried_once_more_alone_and_named_with_its_reason(
     assert "assert seen" in text or "assert False" in text
     assert ("assert 1 == 2" in text) == bool(broken)
     assert "old" not in ended.failures
+    assert {each.scenario for each in ended.durations} >= {"test_steady", "test_unsteady"}
+    assert "s  test_steady" in text
     for name in ended.failures:
         folder = tmp_path / "reports" / alone.name / name.rpartition("::")[2]
         assert "def test_" in (folder / failures.TEXT).read_text()
@@ -127,6 +130,11 @@ def test_a_cluster_that_is_not_ours_is_not_disturbed(capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert "first is left out" in said
     assert "last is left out" in said
+
+
+@pytest.mark.parametrize(("seconds", "missed"), [(1499.0, False), (1500.0, True)])
+def test_the_summary_says_whether_the_goal_was_reached(seconds: float, missed: bool) -> None:
+    assert ("MISSED" in whole(seconds)) == missed
 
 
 @pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from noctaya_cluster import ClusterError, choose_provider
+from noctaya_scenarios import durations
 from noctaya_scenarios.failures import Failure, load_average, write
 from noctaya_scenarios.lab import Lab, open_lab, state_folder
 from noctaya_scenarios.scene import Scene
@@ -17,7 +18,8 @@ from noctaya_scenarios.turns import Turns
 # looptime asks for the current loop before tests that have none as well, which would make one nobody closes.
 asyncio.set_event_loop(None)
 
-CLUSTER_TIMEOUT = 600
+CLUSTER_TIMEOUT = 900
+"""With what a scenario waits for the turns of others."""
 SCENE = pytest.StashKey[Scene]()
 LAB = pytest.StashKey[Lab]()
 
@@ -68,9 +70,11 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def turns(lab: Lab) -> Iterator[Turns]:
+def turns(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Turns]:
     with lab.turns() as turns:
         yield turns
+    told = {durations.WAITED: turns.waited, durations.ALONE: turns.lonely}
+    request.node.user_properties.extend((name, f"{seconds:.1f}") for name, seconds in told.items())
 
 
 @pytest.fixture

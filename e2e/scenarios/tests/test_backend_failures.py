@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from noctaya_apiserver.world import condition_of
 from noctaya_scenarios.manifests import MISSING_IMAGE
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 
@@ -27,18 +28,21 @@ def test_e9_a_deleted_backend_pod_is_replaced_and_the_next_requests_succeed(scen
     assert (answer.status, answer.pod) == (200, new)
     scene.await_zero()
     assert scene.demand() == 0
-    active = [each for each in scene.scaled_object()["status"]["conditions"] if each["type"] == "Active"]
-    assert active[0]["status"] == "False"
+    scene.until(
+        lambda: condition_of(scene.scaled_object()["status"], "Active")[0] == "False",
+        within=30,
+        what="KEDA sees the service inactive",
+    )
 
 
 @any_gateways
 def test_e10_a_backend_pod_that_is_deleted_finishes_its_streams(scene: Scene) -> None:
-    client = scene.deploy(runtime=scene.runtime(**SLOW))
+    client = scene.deploy(runtime=scene.runtime(**SLOW), scaling={"drainTimeout": "30s"})
     stream = client.stream(tokens=80)
     stream.await_tokens(10, within=WAKE_SECONDS)
     (pod,) = scene.ready_pods("backend")
     scene.delete_pod(pod)
-    seen = stream.result(60)
+    seen = stream.result(120)
     assert seen.whole, seen
     assert seen.tokens == 80
 
@@ -49,7 +53,7 @@ def test_g2_a_stream_whose_backend_dies_ends_with_an_error_event(scene: Scene) -
     stream.await_tokens(5, within=WAKE_SECONDS)
     (pod,) = scene.ready_pods("backend")
     scene.delete_pod(pod)
-    seen = stream.result(60)
+    seen = stream.result(120)
     assert (seen.status, seen.done, seen.failure) == (200, True, ""), seen
     assert [error["code"] for error in seen.errors] == ["backend_interrupted"]
     assert seen.tokens < 400
@@ -60,22 +64,14 @@ def test_g2_a_stream_whose_backend_dies_ends_with_an_error_event(scene: Scene) -
 def test_e14_a_missing_image_is_reported_and_the_held_stream_survives_its_repair(scene: Scene) -> None:
     client = scene.deploy(runtime=scene.runtime(image=MISSING_IMAGE), scaling={"activationTimeout": "4m"})
     stream = client.stream(tokens=5)
-    scene.await_condition("Degraded", "True", "ImagePullFailed", within=60)
-    scene.until(
-        lambda: any(event["reason"] == "ImagePullFailed" for event in scene.events()),
-        within=30,
-        what="an Event about the image",
-    )
+    scene.await_condition("Degraded", "True", "ImagePullFailed")
+    scene.await_event("ImagePullFailed")
     scene.runtime()
     scene.await_condition("Degraded", "False", "Healthy")
     scene.await_condition("Ready", "True", "Available")
     seen = stream.result(WAKE_SECONDS)
     assert seen.whole, seen
-    scene.until(
-        lambda: any(event["reason"] == "BackendRecovered" for event in scene.events()),
-        within=30,
-        what="an Event about the recovery",
-    )
+    scene.await_event("BackendRecovered")
 
 
 @pytest.mark.long

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from noctaya_scenarios.manifests import service_spec
-from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 
-GONE_SECONDS = 120
+GONE_SECONDS = 240
 
 
 @pytest.mark.parametrize("propagation", ["Foreground", "Background"])
@@ -26,7 +26,7 @@ def test_o3_deleting_a_service_that_serves_ends_and_leaves_nothing(scene: Scene,
 def test_o3_deleting_a_namespace_with_services_in_every_state_ends(scene: Scene) -> None:
     client = scene.deploy("serving", scaling={"drainTimeout": "5s"})
     stream = client.stream(tokens=2000)
-    stream.await_tokens(within=90)
+    stream.await_tokens(within=WAKE_SECONDS)
     scene.create("new", **service_spec(scene.runtime()))
     scene.create("broken", **service_spec("no-such-runtime"))
     scene.create("stuck", **service_spec(scene.runtime(), resources={"accelerators": 64}, scaling={"min": 1}))

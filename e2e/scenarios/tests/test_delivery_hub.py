@@ -10,6 +10,7 @@ from noctaya_scenarios.delivery import (
     DELIVERY_SECONDS,
     MIB,
     SHARED,
+    STAYS,
     await_bytes,
     await_paused,
     await_told,
@@ -41,7 +42,7 @@ def places(lab: Lab, scene: Scene) -> Iterator[ModelPlaces]:
 
 def make(scene: Scene, places: ModelPlaces, uri: str, **changes: object) -> None:
     source = {"uri": uri, "endpoint": places.endpoint}
-    spec = manifests.service_spec(scene.runtime(), model={"source": source}, cache=SHARED)
+    spec = manifests.service_spec(scene.runtime(), model={"source": source}, cache=SHARED, scaling=STAYS)
     scene.create(**manifests.merged(spec, dict(changes)))
 
 

@@ -11,6 +11,7 @@ from noctaya_scenarios.delivery import (
     DELIVERY_SECONDS,
     MIB,
     SHARED,
+    STAYS,
     await_bytes,
     await_told,
     everything_told,
@@ -57,7 +58,10 @@ def make(
     scene: Scene, given: dict[str, object], name: str = "chat", *, cache: dict[str, object] | None = None
 ) -> None:
     scene.create(
-        name, **manifests.service_spec(scene.runtime(), model={"source": given}, cache=cache or SHARED)
+        name,
+        **manifests.service_spec(
+            scene.runtime(), model={"source": given}, cache=cache or SHARED, scaling=STAYS
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from noctaya_scenarios.delivery import (
     DELIVERY_SECONDS,
     MIB,
     SHARED,
+    STAYS,
     everything_told,
     hashes_of,
     model,
@@ -36,7 +37,7 @@ def test_a_model_of_a_bucket_is_kept_when_its_service_goes_and_not_fetched_again
             "files": {"exclude": ["*.md"]},
         }
         spec = manifests.service_spec(
-            scene.runtime(), model={"source": source}, cache={**SHARED, "retain": True}
+            scene.runtime(), model={"source": source}, cache={**SHARED, "retain": True}, scaling=STAYS
         )
         scene.create(**spec)
         scene.await_idle(within=DELIVERY_SECONDS)

@@ -22,11 +22,17 @@ def evict(scene: Scene, pod: str) -> int:
 
 
 def test_e4_one_of_two_gateways_may_be_evicted_not_both(scene: Scene) -> None:
-    client = scene.deploy()
+    scene.deploy()
     first, second = scene.ready_pods("gateway")
+    budget = f"/apis/policy/v1/namespaces/{scene.namespace}/poddisruptionbudgets/chat-gateway"
+    scene.until(
+        lambda: scene.api.get(budget)["status"].get("disruptionsAllowed") == 1,
+        within=60,
+        what="Kubernetes counts two gateways",
+    )
     with faults.no_new_pods(scene.api, scene.namespace):
         assert evict(scene, first) == 201
         assert evict(scene, second) == 429, "the last gateway was evicted"
         scene.until(lambda: scene.ready_pods("gateway") == [second], within=60, what="one gateway is left")
-        assert client.get("/healthz").status == 200
-    scene.until(lambda: len(scene.ready_pods("gateway")) == 2, within=90, what="two gateways again")
+        scene.await_reach()
+    scene.until(lambda: len(scene.ready_pods("gateway")) == 2, within=180, what="two gateways again")

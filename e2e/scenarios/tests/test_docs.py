@@ -19,7 +19,7 @@ from noctaya_scenarios.scene import Scene
 
 PAGE = Path("docs/getting-started.md")
 DEMO = "./dev demo --cluster --keep --port 8080"
-DEMO_SECONDS = 300
+DEMO_SECONDS = 400
 """The demo's own story until it stays up; 50 s on an idle machine."""
 END_SECONDS = 180
 

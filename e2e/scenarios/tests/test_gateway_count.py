@@ -10,7 +10,7 @@ from noctaya_scenarios.turns import Turns
 
 pytestmark = pytest.mark.last
 
-CHANGE_SECONDS = 150
+CHANGE_SECONDS = 240
 
 
 def test_l4_the_number_of_gateways_changes_under_load_and_nothing_fails(
@@ -35,7 +35,7 @@ def test_l4_the_number_of_gateways_changes_under_load_and_nothing_fails(
                 lab.release.ensure(gateways=lab.gateways)
             traffic.stop(after=100)
             traffic.assert_nothing_failed(at_least=100)
-        assert stream.result(60).whole
+        assert stream.result(120).whole
     assert scene.await_object("apps/v1/deployments", "chat-gateway")["metadata"]["uid"] == uid
     scene.await_zero()
 

@@ -59,14 +59,18 @@ def assert_keda_listens_to_the_scaler(scene: Scene) -> None:
     part = "scaler" if scene.gateways > 1 else "gateway"
     service = scene.await_object("v1/services", "chat-scaler")
     assert service["spec"]["selector"][f"serving.noctaya.io/{part}"] == "chat"
-    assert scene.streams() == 1
+    scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens once")
     if scene.gateways > 1:
         scene.until(
             lambda: scene.scaler_sample("noctaya_scaler_gateway_members") == scene.gateways,
-            within=30,
+            within=60,
             what="every gateway reports",
         )
-        assert scene.scaler_sample("noctaya_scaler_demand_unknown") == 0
+        scene.until(
+            lambda: scene.scaler_sample("noctaya_scaler_demand_unknown") == 0,
+            within=60,
+            what="the demand is known",
+        )
 
 
 def assert_looking_never_wakes(scene: Scene, client: Client) -> None:

@@ -10,10 +10,11 @@ from noctaya_scenarios.manifests import service_spec
 from noctaya_scenarios.release import LEASE, NAMESPACE, OPERATOR
 from noctaya_scenarios.scene import Scene, holds
 from noctaya_scenarios.turns import Turns
+from noctaya_scenarios.waiting import until
 
 pytestmark = pytest.mark.first
 
-SOON_SECONDS = 60
+SOON_SECONDS = 120
 
 
 def test_installing_the_chart_gives_a_working_operator_and_leaves_services_alone(
@@ -30,7 +31,7 @@ def test_installing_the_chart_gives_a_working_operator_and_leaves_services_alone
         assert "kubectl" in notes, "the notes say how to go on"
         deployment = lab.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{OPERATOR}")
         assert deployment["status"]["readyReplicas"] == deployment["spec"]["replicas"] == 2
-        assert lab.api.get(LEASE)["spec"]["holderIdentity"]
+        until(lambda: lab.api.get(LEASE)["spec"].get("holderIdentity"), within=SOON_SECONDS, what="a leader")
     scene.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
     after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}
     assert after == before

@@ -20,7 +20,7 @@ def test_a_request_held_while_keda_dies_is_served_when_it_is_back(
         scene.await_idle()
         lab.access.kubectl("-n", "keda", "scale", "deployment/keda-operator", "--replicas=0")
         try:
-            scene.until(lambda: scene.streams() == 0, within=60, what="KEDA no longer listens")
+            scene.until(lambda: scene.streams() == 0, within=120, what="KEDA no longer listens")
             stream = client.stream(tokens=5)
             stream.await_heartbeats(3)
             assert scene.replicas() == 0
@@ -28,7 +28,7 @@ def test_a_request_held_while_keda_dies_is_served_when_it_is_back(
             lab.access.kubectl("-n", "keda", "scale", "deployment/keda-operator", "--replicas=1")
         seen = stream.result(150)
         assert seen.whole, seen
-        scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens again")
+        scene.until(lambda: scene.streams() == 1, within=120, what="KEDA listens again")
     scene.await_zero()
 
 
@@ -43,7 +43,7 @@ def test_keda_killed_in_a_hold_and_under_load_fails_nothing(lab: Lab, scene: Sce
         assert seen.whole, seen
         with Traffic(client) as traffic:
             faults.kill_keda(lab.access)
-            scene.until(lambda: scene.streams() == 1, within=90, what="KEDA listens again")
+            scene.until(lambda: scene.streams() == 1, within=150, what="KEDA listens again")
             assert scene.replicas() == 1
             traffic.stop(after=50)
             traffic.assert_nothing_failed(at_least=50)

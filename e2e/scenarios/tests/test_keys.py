@@ -10,6 +10,7 @@ from noctaya_scenarios.traffic import Traffic
 pytestmark = pytest.mark.any_gateways
 
 ROTATION_SECONDS = 120
+"""E13: within two minutes."""
 ENOUGH = 20
 """New connections after which each of two gateways was asked, but for once in half a million times."""
 

@@ -15,7 +15,7 @@ from noctaya_apiserver.client import load_objects
 from noctaya_scenarios.certificates import Authority
 from noctaya_scenarios.chat import Client
 from noctaya_scenarios.release import REPOSITORY
-from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.traffic import Traffic
 
 pytestmark = pytest.mark.any_gateways
@@ -59,7 +59,7 @@ def served(scene: Scene) -> str:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with (
-        socket.create_connection(scene.scaler_address(), timeout=5) as plain,
+        socket.create_connection(scene.scaler_address(), timeout=30) as plain,
         context.wrap_socket(plain) as secured,
     ):
         return hashlib.sha256(secured.getpeercert(binary_form=True) or b"").hexdigest()
@@ -97,7 +97,7 @@ def test_e15_only_who_has_a_certificate_talks_to_the_scaler_and_a_cold_request_w
     assert trigger["authenticationRef"]["name"] == "noctaya-external-scaler-mtls"
     known = files(tmp_path / "known", ours.client("test"), trusted=ours.pem)
     scene.until(
-        lambda: scene.scaler_sample("noctaya_scaler_demand_unknown") == 0, within=30, what="demand is known"
+        lambda: scene.scaler_sample("noctaya_scaler_demand_unknown") == 0, within=90, what="demand is known"
     )
     assert is_active(scene, known) is False
     stranger = files(tmp_path / "stranger", theirs.client("test"), trusted=ours.pem)
@@ -105,9 +105,9 @@ def test_e15_only_who_has_a_certificate_talks_to_the_scaler_and_a_cold_request_w
         with pytest.raises(grpc.aio.AioRpcError) as error:
             is_active(scene, refused)
         assert error.value.code() == grpc.StatusCode.UNAVAILABLE
-    seen = client.stream(tokens=5).result(90)
+    seen = client.stream(tokens=5).result(WAKE_SECONDS)
     assert seen.whole, seen
-    assert scene.streams() == 1
+    scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens, once")
     scene.await_zero()
 
 
@@ -140,7 +140,7 @@ def test_s2_certificates_and_their_authority_rotate_under_load(scene: Scene, tmp
     part = "scaler" if scene.gateways > 1 else "gateway"
     (pod,) = scene.ready_pods(part)
     scene.delete_pod(pod)
-    scene.until(lambda: scene.ready_pods(part) not in ([], [pod]), within=90, what=f"another {part}")
+    scene.until(lambda: scene.ready_pods(part) not in ([], [pod]), within=180, what=f"another {part}")
     scene.await_zero()
-    seen = client.stream(tokens=5).result(90)
+    seen = client.stream(tokens=5).result(WAKE_SECONDS)
     assert seen.whole, seen

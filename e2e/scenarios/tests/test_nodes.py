@@ -15,11 +15,11 @@ pytestmark = pytest.mark.last
 def test_a_node_drain_fails_no_request_and_cuts_no_stream(lab: Lab, scene: Scene, turns: Turns) -> None:
     client = scene.deploy(
         runtime=scene.runtime(STUB_TOKEN_DELAY="200ms"),
-        scaling={"drainTimeout": "60s", "activationTimeout": "3m"},
+        scaling={"drainTimeout": "40s", "activationTimeout": "3m"},
     )
     with turns.alone():
         scene.await_idle()
-        streams = [client.stream(tokens=150) for _ in range(6)]
+        streams = [client.stream(tokens=100) for _ in range(6)]
         for stream in streams:
             stream.await_tokens(within=WAKE_SECONDS)
         (backend,) = scene.pods("backend")
@@ -35,4 +35,4 @@ def test_a_node_drain_fails_no_request_and_cuts_no_stream(lab: Lab, scene: Scene
                 assert client.ask().status == 200
             traffic.stop(after=10)
             traffic.assert_nothing_failed(at_least=10)
-    assert all(seen.whole and seen.tokens == 150 for seen in ended), ended
+    assert all(seen.whole and seen.tokens == 100 for seen in ended), ended

@@ -47,7 +47,7 @@ def fill_claim(lab: Lab, scene: Scene) -> None:
     scene.api.create(claim)
     scene.api.create(pod)
     path = f"/api/v1/namespaces/{scene.namespace}/pods/loader"
-    scene.until(lambda: holds(scene.api.get(path)["status"], "Ready"), within=90, what="the loader")
+    scene.until(lambda: holds(scene.api.get(path)["status"], "Ready"), within=180, what="the loader")
     target = f"/models/{FOLDER}/{weights.name}"
     script = f"mkdir -p /models/{FOLDER} && cat > {target}"
     into = ("-n", scene.namespace, "exec", "-i", "loader", "--", "/bin/sh", "-c")
@@ -67,7 +67,11 @@ def test_the_quickstart_answers_from_zero_to_the_openai_sdk_and_goes_back_to_zer
     scene.api.delete(f"/apis/serving.noctaya.io/v1alpha1/inferenceruntimes/{runtime['metadata']['name']}")
     scene.api.create(runtime)
     service = yaml.safe_load((QUICKSTART / "service.yaml").read_text())
-    changes = {"runtime": {"name": runtime["metadata"]["name"]}, "resources": {"cpu": "100m"}}
+    changes = {
+        "runtime": {"name": runtime["metadata"]["name"]},
+        "resources": {"cpu": "100m"},
+        "scaling": {"drainTimeout": "5s"},
+    }
     scene.create("smollm2", **merged(service["spec"], changes))
     scene.await_idle("smollm2")
     endpoint = scene.client("smollm2")

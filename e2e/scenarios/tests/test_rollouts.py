@@ -17,7 +17,7 @@ def roll_gateways(scene: Scene) -> None:
     scene.change(endpoint={"coldStart": {"heartbeatInterval": "700ms"}})
     scene.until(
         lambda: len(now := scene.ready_pods("gateway")) == scene.gateways and not before & set(now),
-        within=120,
+        within=240,
         what="new gateways",
     )
 
@@ -45,12 +45,14 @@ def test_g8_fifty_streams_survive_the_end_of_their_gateways(scene: Scene) -> Non
     client = scene.deploy(
         runtime=scene.runtime(STUB_TOKEN_DELAY="400ms"), scaling={"target": 100, "drainTimeout": "60s"}
     )
-    streams = [client.stream(tokens=75) for _ in range(STREAMS)]
+    streams = [client.stream(tokens=150) for _ in range(STREAMS)]
     for stream in streams:
         stream.await_tokens(within=WAKE_SECONDS)
     roll_gateways(scene)
+    assert all(stream.running for stream in streams), "the streams ended before the rollout did"
+    scene.hurry(*scene.ready_pods("backend"))
     ended = [stream.result(120) for stream in streams]
-    assert [seen for seen in ended if not (seen.whole and seen.tokens == 75)] == []
+    assert [seen for seen in ended if not (seen.whole and seen.tokens == 150)] == []
 
 
 @pytest.mark.long
@@ -58,13 +60,14 @@ def test_g8_fifty_streams_survive_the_end_of_their_backend(scene: Scene) -> None
     client = scene.deploy(
         runtime=scene.runtime(STUB_TOKEN_DELAY="400ms"), scaling={"target": 100, "drainTimeout": "40s"}
     )
-    streams = [client.stream(tokens=60) for _ in range(STREAMS)]
+    streams = [client.stream(tokens=80) for _ in range(STREAMS)]
     for stream in streams:
         stream.await_tokens(within=WAKE_SECONDS)
     (pod,) = scene.ready_pods("backend")
     scene.delete_pod(pod)
     scene.until(
-        lambda: client.ask().pod not in ("", pod), within=30, what="new requests go to another replica"
+        lambda: client.ask().pod not in ("", pod), within=60, what="new requests go to another replica"
     )
+    scene.hurry(pod)
     ended = [stream.result(120) for stream in streams]
-    assert [seen for seen in ended if not (seen.whole and seen.tokens == 60)] == []
+    assert [seen for seen in ended if not (seen.whole and seen.tokens == 80)] == []

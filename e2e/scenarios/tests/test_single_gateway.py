@@ -25,11 +25,13 @@ def test_a_gateway_that_is_killed_under_load_comes_back_and_the_model_stays(scen
     assert client.ask().status == 200
     (gateway,) = scene.ready_pods("gateway")
     scene.delete_pod(gateway, grace=0)
-    scene.until(lambda: scene.ready_pods("gateway") not in ([], [gateway]), within=60, what="another gateway")
-    scene.until(lambda: answers(client), within=30, what="the endpoint answers again")
+    scene.until(
+        lambda: scene.ready_pods("gateway") not in ([], [gateway]), within=120, what="another gateway"
+    )
+    scene.until(lambda: answers(client), within=120, what="the endpoint answers again")
     with Traffic(client, clients=2) as traffic:
         during(lambda: scene.replicas() == 1, seconds=30, what="the model stays up while it is used")
         traffic.stop(after=20)
         traffic.assert_nothing_failed(at_least=20)
-    scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens again")
+    scene.until(lambda: scene.streams() == 1, within=120, what="KEDA listens again")
     scene.await_zero()

@@ -16,7 +16,7 @@ from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import ACCELERATOR, STUB_IMAGE
 from noctaya_scenarios.operators import both_operators
 from noctaya_scenarios.release import NAMESPACE, OPERATOR
-from noctaya_scenarios.scene import Scene
+from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.turns import Turns
 
 pytestmark = pytest.mark.last
@@ -66,8 +66,8 @@ def left_by_the_alpha(scene: Scene, runtime: str) -> dict[str, str]:
             scene.api.create(ours, fieldManager="manager")
         else:
             scene.api.apply(ours, manager=MANAGER)
-    scene.until(lambda: len(scene.ready_pods("gateway")) == 2, within=120, what="the alpha's gateways")
-    scene.until(lambda: scene.streams() == 1, within=60, what="KEDA listens")
+    scene.until(lambda: len(scene.ready_pods("gateway")) == 2, within=180, what="the alpha's gateways")
+    scene.until(lambda: scene.streams() == 1, within=180, what="KEDA listens")
     scene.until(
         lambda: scene.replicas() == 0 and not scene.pods("backend"), within=180, what="the alpha is at zero"
     )
@@ -92,7 +92,7 @@ def test_e16_a_service_of_the_alpha_at_zero_is_taken_over_and_wakes(
         event["reason"] == "ScalingReplicaSet" and "up" in event["note"] for event in _since(scene)
     )
     client = scene.client()
-    seen = client.stream(tokens=5).result(120)
+    seen = client.stream(tokens=5).result(WAKE_SECONDS)
     assert seen.whole, seen
     scene.await_zero()
 

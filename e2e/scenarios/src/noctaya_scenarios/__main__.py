@@ -9,6 +9,8 @@ A scenario that failed is tried once more, alone: time on a shared machine is no
 passes then is named in the summary as unsteady, with why it failed at first; everything about that stays in
 the reports.
 
+The summary names the scenarios that took longest; how long each took is in `junit.xml` among the reports.
+
 Exit 0: everything passed, or no cluster can be had and that was said. 1: a scenario failed, none matched,
 or no cluster can be had and `CI=true`, so that no release rests on scenarios that nobody ran.
 """
@@ -29,7 +31,8 @@ from typing import Final
 
 from noctaya_cluster import Cluster, ClusterError, choose_provider
 
-from noctaya_scenarios import failures
+from noctaya_scenarios import durations, failures
+from noctaya_scenarios.durations import Duration
 from noctaya_scenarios.failures import Failure
 from noctaya_scenarios.lab import open_lab, state_folder
 
@@ -51,7 +54,8 @@ class Phase:
     """Whether it takes away or breaks what others on the cluster may rely on."""
 
 
-MANY: Final = 64
+GOAL_SECONDS: Final = 25 * 60
+"""For all phases and the cluster itself, on two cores with everything built."""
 
 PHASES: Final = (
     Phase(name="first", marks="first", gateways=2, side_by_side=1, disturbs=True),
@@ -59,15 +63,15 @@ PHASES: Final = (
         name="together",
         marks="not first and not last and not one_gateway",
         gateways=2,
-        side_by_side=MANY,
+        side_by_side=4,  # busy with two cores; more would only make each other slow
         disturbs=False,
     ),
-    Phase(name="last", marks="last", gateways=2, side_by_side=2, disturbs=True),
+    Phase(name="last", marks="last", gateways=2, side_by_side=3, disturbs=True),
     Phase(
         name="one-gateway",
         marks="(any_gateways or one_gateway) and not first and not last",
         gateways=1,
-        side_by_side=MANY,
+        side_by_side=6,  # half the Pods, so there is time for more
         disturbs=False,
     ),
 )
@@ -86,6 +90,8 @@ class Outcome:
     """Scenarios that passed at the second try only."""
     failures: Mapping[str, Failure] = field(default_factory=dict)
     """Why scenarios failed, by name: at the last try, at the first if they passed then."""
+    durations: tuple[Duration, ...] = ()
+    """How long each took at the first try."""
 
     @property
     def ran(self) -> bool:
@@ -101,6 +107,7 @@ class Outcome:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     options, rest = parse_arguments(argv)
+    begun = time.monotonic()
     try:
         cluster = choose_provider(options.cluster, confirmed=options.yes_use_this_cluster)
         found = is_up(cluster)
@@ -113,7 +120,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if not found and not options.keep:
             cluster.stop()
-    print("\n".join(("", "scenarios:", *summary(outcomes))))
+    lines = summary(outcomes)
+    if len(outcomes) == len(PHASES):
+        lines.append(whole(time.monotonic() - begun))
+    print("\n".join(("", "scenarios:", *lines)))
     return verdict(outcomes)
 
 
@@ -129,7 +139,14 @@ def summary(outcomes: Sequence[Outcome]) -> list[str]:
             lines += [f"      {line}" for line in failure.told()]
         untold = (name for name in outcome.unsteady if name not in outcome.failures)
         lines += [f"    unsteady, passed at the second try: {name}" for name in untold]
+        lines += [f"    {line}" for line in durations.told(outcome.durations)]
     return lines
+
+
+def whole(seconds: float) -> str:
+    """The line about all of it."""
+    missed = "" if seconds < GOAL_SECONDS else ", MISSED"
+    return f"  {'all':12} {'':16} {seconds:6.0f} s, the goal is less than {GOAL_SECONDS} s{missed}"
 
 
 def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -140,7 +157,9 @@ def parse_arguments(argv: Sequence[str] | None) -> tuple[argparse.Namespace, lis
     parser.add_argument("--cluster", help="provider: host, kind or existing; detected if not given")
     parser.add_argument("--yes-use-this-cluster", action="store_true", help="confirms --cluster existing")
     parser.add_argument("--keep", action="store_true", help="leave the cluster up")
-    parser.add_argument("--workers", type=int, default=4, help="scenarios that run at the same time")
+    parser.add_argument(
+        "--workers", type=int, default=64, help="scenarios that run at the same time, if fewer than usual"
+    )
     parser.add_argument("--reports", type=Path, default=Path("scenario-reports"), help="folder for failures")
     names = [phase.name for phase in PHASES]
     parser.add_argument("--phase", action="append", choices=names, help="only this one; all if not given")
@@ -180,6 +199,7 @@ def run(phase: Phase, cluster: Cluster, options: argparse.Namespace, rest: Seque
     code = subprocess.run(command_of(phase, options, rest), check=False).returncode
     failed = failures_of(phase, options) if code == FAILED else ()
     told = failures.read(_reports_of(phase, options))
+    taken = durations.read(_reports_of(phase, options))
     if failed:
         print(f"\nphase {phase.name}: {len(failed)} once more, alone", flush=True)
         code = subprocess.run(command_of(phase, options, rest, again=True), check=False).returncode
@@ -191,6 +211,7 @@ def run(phase: Phase, cluster: Cluster, options: argparse.Namespace, rest: Seque
         prepared=prepared,
         unsteady=failed if code == 0 else (),
         failures=told,
+        durations=taken,
     )
 
 
@@ -222,6 +243,7 @@ def command_of(
         "--as-installed",
         f"--gateways={phase.gateways}",
         f"--reports={_reports_of(phase, options, again=again)}",
+        f"--junit-xml={_reports_of(phase, options, again=again) / durations.FILE}",
     ]
     if options.cluster:
         command.append(f"--cluster={options.cluster}")

@@ -17,7 +17,7 @@ from noctaya_scenarios.scene import Scene
 Object = dict[str, Any]
 
 MIB: Final = 1 << 20
-DELIVERY_SECONDS: Final = 180.0
+DELIVERY_SECONDS: Final = 240.0
 """For weights to be there; a pod of the download that failed is started again after up to 40 s."""
 SHARED: Final = {
     "strategy": "SharedPVC",
@@ -26,6 +26,8 @@ SHARED: Final = {
     "prewarm": True,
 }
 """A cache that a download fills and servers read."""
+STAYS: Final = {"scaleDownStabilization": "2m"}
+"""Scaling of a service whose files are looked at after an answer, for as long as that takes."""
 _HASHES: Final = """
 import hashlib, json, pathlib, sys
 root = pathlib.Path(sys.argv[1])

@@ -52,7 +52,7 @@ def service_spec(runtime: str, **changes: Any) -> Object:
             "target": 10,
             "activationTimeout": "90s",
             "scaleDownStabilization": "5s",
-            "drainTimeout": "20s",
+            "drainTimeout": "5s",  # slept through whole by every Pod that leaves, streams or not
         },
         "endpoint": {"coldStart": {"heartbeatInterval": "500ms"}},
     }

@@ -20,10 +20,10 @@ from noctaya_scenarios.waiting import until
 Object = dict[str, Any]
 T = TypeVar("T")
 
-READY_SECONDS: Final = 120.0
+READY_SECONDS: Final = 180.0
 """For a new service to be wholly there; 15 s on an idle machine."""
-REACH_SECONDS: Final = 60.0
-WAKE_SECONDS: Final = 90.0
+REACH_SECONDS: Final = 90.0
+WAKE_SECONDS: Final = 150.0
 ZERO_SECONDS: Final = 120.0
 """E8: back to zero within two minutes."""
 
@@ -74,10 +74,16 @@ class Scene(World):
             what=f"KEDA takes the ScaledObject {name}",
         )
         self.until(lambda: self.streams(name) >= 1, within=within, what=f"KEDA listens to {name}")
-        # Nodes learn of ready gateways a moment later, on a busy machine after seconds.
+        self.await_reach(name)
+        assert self.replicas(name) == 0
+
+    def await_reach(self, name: str = "chat") -> None:
+        """Wait until an endpoint can be connected to.
+
+        Nodes learn of gateways that come and go a moment later, on a busy machine after seconds.
+        """
         client = self.client(name)
         self.until(lambda: reaches(client), within=REACH_SECONDS, what=f"the nodes know the way to {name}")
-        assert self.replicas(name) == 0
 
     def await_zero(self, name: str = "chat", *, within: float = ZERO_SECONDS) -> None:
         """Wait until no backend Pod is left and the status says so."""
@@ -108,6 +114,24 @@ class Scene(World):
         self.until(look, within=within, what=f"the wanted status of {name}")
         status: Object = found["status"]
         return status
+
+    def await_condition(
+        self, kind: str, status: str, reason: str, name: str = "chat", *, within: float = READY_SECONDS
+    ) -> Object:
+        """Wait for a condition; returns the whole status."""
+        return super().await_condition(kind, status, reason, name, within=within)
+
+    def await_phase(self, phase: str, name: str = "chat", *, within: float = READY_SECONDS) -> Object:
+        """Wait for a phase; returns the whole status."""
+        return super().await_phase(phase, name, within=within)
+
+    def await_event(self, reason: str, name: str = "chat") -> None:
+        """Wait for an Event; they are written after what they tell of."""
+        self.until(
+            lambda: any(event["reason"] == reason for event in self.events(name)),
+            within=REACH_SECONDS,
+            what=f"an Event {reason} about {name}",
+        )
 
     def pods(self, part: str, name: str = "chat", *, leaving: bool = True) -> list[Object]:
         """Pods of a service's part - gateway, scaler, backend - sorted by name, with those that leave."""
@@ -167,6 +191,11 @@ class Scene(World):
         path = f"{self._path('v1/pods', pod)}:8000/proxy/control"
         found: Object = self.api.request("POST", path, behaviour)
         return found
+
+    def hurry(self, *pods: str) -> None:
+        """Let the streams of stubs come to their end soon: what they had to be slow for has been seen."""
+        for pod in pods:
+            self.stub(pod, tokenDelay="50ms")
 
     def log(self, pod: str, container: str) -> str:
         """A container's log."""

@@ -10,6 +10,7 @@ The locks are the kernel's: a process that dies gives its turn up.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,10 +32,16 @@ class Turns:
         self._queue, self._room = folder / "turns-queue.lock", folder / "turns-room.lock"
         self._waiting = waiting
         self._company = ExitStack()
+        self.waited = 0.0
+        """Seconds that others were waited for, so far."""
+        self.lonely = 0.0
+        """Seconds alone, so far."""
 
     def __enter__(self) -> Self:
+        begun = time.monotonic()
         with locked(self._queue, waiting=self._waiting):
             self._company.enter_context(shared(self._room))
+        self.waited += time.monotonic() - begun
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -44,10 +51,16 @@ class Turns:
     def alone(self) -> Iterator[None]:
         """Within the block no other scenario is under way; what this one needs may have changed before it."""
         self._company.close()
+        begun = time.monotonic()
         try:
             with ExitStack() as room:
                 with locked(self._queue, waiting=self._waiting):  # who comes later waits behind us
                     room.enter_context(locked(self._room, waiting=self._waiting))
-                yield
+                entered = time.monotonic()
+                self.waited += entered - begun
+                try:
+                    yield
+                finally:
+                    self.lonely += time.monotonic() - entered
         finally:
             self.__enter__()
