@@ -37,6 +37,8 @@ ANNOTATION_VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 ANNOTATION_MODEL_SOURCE: Final = f"{GROUP}/model-source"
 ANNOTATION_RETAIN: Final = f"{GROUP}/retain"
 ANNOTATION_ACTIVATION_FAILURE: Final = f"{GROUP}/activation-failure"
+# The activation of that gateway that the failure was told for last, by its id
+ANNOTATION_ACTIVATION_FAILURE_OF: Final = f"{GROUP}/activation-failure-of"
 ANNOTATION_PREWARMING: Final = f"{GROUP}/prewarming"
 ANNOTATION_KEEP: Final = f"{GROUP}/keep"
 ANNOTATION_KEDA_PAUSED_REPLICAS: Final = "autoscaling.keda.sh/paused-replicas"
@@ -92,6 +94,8 @@ HOST_PATH_CACHE_ROOT: Final = "/var/lib/noctaya/cache"
 CLIENT_AUTH_DIR: Final = "/var/run/noctaya/client-auth"
 DEMAND_AUTH_DIR: Final = "/var/run/noctaya/demand-auth"
 SCALER_TLS_DIR: Final = "/var/run/noctaya/scaler-tls"
+TRACES_DIR: Final = "/var/run/noctaya/traces"
+TRACES_HEADERS_KEY: Final = "headers"
 REGISTRY_AUTH_DIR: Final = "/var/run/noctaya/registry-auth"
 REGISTRY_LOGIN_DIR: Final = "/var/run/noctaya/registry-login"
 MODEL_SECRET_DIR: Final = "/var/run/noctaya/model-secret"  # noqa: S105  a directory
@@ -156,6 +160,9 @@ ENV_DEMAND_AUTH_TOKEN_FILE: Final = "NOCTAYA_DEMAND_AUTH_TOKEN_FILE"  # noqa: S1
 ENV_SCALER_TLS_CERT_FILE: Final = "NOCTAYA_SCALER_TLS_CERT_FILE"
 ENV_SCALER_TLS_KEY_FILE: Final = "NOCTAYA_SCALER_TLS_KEY_FILE"
 ENV_SCALER_TLS_CLIENT_CA_FILE: Final = "NOCTAYA_SCALER_TLS_CLIENT_CA_FILE"
+
+# Environment of everything that sends traces, beside the OTEL variables
+ENV_TRACES_HEADERS_FILE: Final = "NOCTAYA_TRACES_HEADERS_FILE"
 
 # Environment of the aggregate scaler
 ENV_AGGREGATOR_LISTEN_ADDR: Final = "NOCTAYA_AGGREGATOR_LISTEN_ADDR"

@@ -16,8 +16,8 @@ from noctaya_gateway.timers import Timer, Timers
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 1.0
-"""Seconds between looks."""
+INTERVAL = 0.25
+"""Seconds between looks, each the `stat` of one file."""
 LIMIT = 1000
 """Characters of the reason that are passed on."""
 

@@ -4,7 +4,7 @@ still being downloaded, or somebody has put it to sleep.
 The operator keeps it there for that time, so a cold request can't be served before it is over. It writes when
 that is, and the gateway decides by it: a request that can wait so long is held as ever, one that can't is
 refused at once with an honest `Retry-After`; so is one for a sleep without an end. The file is looked at when
-a cold request asks, at most twice a second.
+a cold request asks, at most ten times a second.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from noctaya_gateway.timers import Timers
 
 log = logging.getLogger(__name__)
 
-INTERVAL = 0.5
-"""Seconds for which a look counts."""
+INTERVAL = 0.1
+"""Seconds for which a look counts, and for which somebody may be refused for a reason that has just gone."""
 RETRY_UNKNOWN = 30
 """Seconds advised while nobody knows how long the download takes."""
 RETRY_LIMIT = 3600

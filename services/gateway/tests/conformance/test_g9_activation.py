@@ -153,3 +153,20 @@ async def test_g9_a_lease_outlives_its_client_but_not_its_time(start: Start, kin
     await eventually(lambda: held(rig, 0))
     assert await rig.gateway.demand() == 1
     await eventually(lambda: no_demand(rig), within=5)
+
+
+async def test_g9_a_later_activation_is_told_by_what_is_written_again(start: Start, tmp_path: Path) -> None:
+    failure, new = tmp_path / "failure", tmp_path / "new"
+    failure.write_text("no such image")
+    rig = await start(healthy=False, NOCTAYA_ACTIVATION_FAILURE_FILE=str(failure), **COLD)
+    async with connected(rig.gateway.port) as client:
+        client.request()
+        await eventually(lambda: held(rig, 1))
+        assert await client.wire.silent(1)
+        new.write_text("no such image ")
+        new.replace(failure)
+        told = time.monotonic()
+        reply = await client.reply()
+        assert time.monotonic() - told < 5
+        assert (reply.status, reply.error["code"]) == (503, "activation_failed")
+        assert "no such image." in reply.error["message"]

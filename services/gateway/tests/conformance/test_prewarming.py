@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from noctaya_gateway.prewarming import INTERVAL
 
 from .conftest import COLD, Start
 from .harness.client import STREAM_BODY, connected
@@ -89,3 +92,19 @@ async def test_reject_mode_refuses_with_the_same_words(start: Start, tmp_path: P
     reply = await rig.gateway.ask()
     assert (reply.status, reply.error["code"]) == (503, "prewarming")
     assert 1 <= int(reply.head.one("retry-after") or b"0") <= 11
+
+
+async def test_who_asks_after_the_download_is_over_is_held_although_it_was_to_last(
+    start: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, 1200)
+    rig = await start(healthy=False, NOCTAYA_PREWARMING_FILE=str(file), **COLD)
+    assert (await rig.gateway.ask()).error["code"] == "prewarming"
+    file.write_text("")
+    await asyncio.sleep(2 * INTERVAL)
+    async with connected(rig.gateway.port) as client:
+        client.request()
+        await eventually(lambda: held(rig, 1))
+        rig.backend.set_healthy(True)
+        assert (await client.reply()).status == 200

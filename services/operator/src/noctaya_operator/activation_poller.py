@@ -33,6 +33,8 @@ SHORTEST: Final = 1.0
 """Seconds between questions after something new was heard."""
 LONGEST: Final = 15.0
 """The same after a while of silence."""
+WATCHFUL: Final = 2.0
+"""The same while activations are known to fail: who begins one is to be told before long."""
 SLOWER: Final = 1.5
 """How much longer each wait is than the one before."""
 AFTER_READY: Final = 120.0
@@ -45,6 +47,7 @@ CONCURRENCY: Final = 8
 class _Target:
     urls: tuple[str, ...]
     going_on: bool
+    longest: float = LONGEST
     task: asyncio.Task[None] | None = None
     told: dict[str, tuple[ListedActivation, ...]] = field(default_factory=dict)
     behind: dict[str, timedelta] = field(default_factory=dict)
@@ -80,17 +83,34 @@ class ActivationPoller:
         named = (each.traceparent for each in self.told(service) if each.id == activation_id)
         return next(named, None) or ""
 
-    def follow(self, service: Key, record: ActivationRecord | None, addresses: Sequence[str]) -> None:
-        """Ask the gateways at `addresses` as long as there is something to hear of an activation."""
+    def going_on(self, service: Key, address: str) -> str | None:
+        """The id of the activation that goes on at the gateway of an address, as it said last."""
+        target = self._targets.get(service)
+        said = target.told.get(activations_url(address), ()) if target is not None else ()
+        return next((each.id for each in said if each.ended is None), None)
+
+    def follow(
+        self,
+        service: Key,
+        record: ActivationRecord | None,
+        addresses: Sequence[str],
+        *,
+        watchful: bool = False,
+    ) -> None:
+        """Ask the gateways at `addresses` as long as there is something to hear of an activation; often all
+        the time if `watchful`.
+        """
         if record is None or not addresses or not self._wanted(record):
             self.forget(service)
             return
         urls = tuple(sorted(map(activations_url, addresses)))
         going_on = record.outcome is ActivationOutcome.IN_PROGRESS
         target = self._targets.get(service)
+        longest = WATCHFUL if watchful else LONGEST
         if target is not None and (target.urls, target.going_on) == (urls, going_on):
+            target.longest = longest
             return
-        fresh = _Target(urls, going_on)
+        fresh = _Target(urls, going_on, longest)
         if target is not None:
             fresh.told = {url: said for url, said in target.told.items() if url in urls}
             fresh.behind = target.behind
@@ -130,7 +150,7 @@ class ActivationPoller:
                 self._news(service)
             await asyncio.sleep(wait)
             asked += wait
-            wait = min(LONGEST, wait * SLOWER)
+            wait = min(target.longest, wait * SLOWER)
 
     async def _one(self, url: str, target: _Target) -> tuple[ListedActivation, ...] | None:
         try:
@@ -150,12 +170,13 @@ class ActivationPoller:
 
 def addresses_of(gateways: Iterable[Object]) -> list[str]:
     """Where Pods of gateways that run can be asked."""
-    found = []
-    for pod in gateways:
-        status = pod.get("status") or {}
-        if status.get("phase") == "Running" and status.get("podIP"):
-            found.append(str(status["podIP"]))
-    return found
+    return [address for address in map(address_of, gateways) if address]
+
+
+def address_of(gateway: Object) -> str:
+    """Where the Pod of a gateway can be asked; empty while it does not run."""
+    status = gateway.get("status") or {}
+    return str(status.get("podIP") or "") if status.get("phase") == "Running" else ""
 
 
 def activations_url(address: str) -> str:

@@ -5,12 +5,15 @@ lasted a while - a pull that fails once may succeed the next time, and whoever r
 time loses no request -; that the weights are still being downloaded, with the time at which that is expected
 to end, told anew only when it has changed by much: each time is a write to a Pod; and that the service is put
 to sleep, at once and in both places, so that who waits already is told too.
+
+A gateway believes a failure only if it was written after its activation began: what stood there before may be
+about another one. A failure that stands is therefore told anew for every activation that begins meanwhile.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,6 +21,7 @@ from noctaya_api import names
 from noctaya_api.conditions import ConditionStatus, ConditionType
 from noctaya_api.keep import Keep, time_text
 
+from noctaya_operator.activation_poller import address_of
 from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.errors import NotFound
 from noctaya_operator.kube.objects import Object, annotations_of, key_of
@@ -34,6 +38,7 @@ PATIENCE: Final = 60.0
 """Seconds a failure has to last; a fifth of the default activation timeout."""
 LIMIT: Final = 512
 """Characters of a text: it is shown to clients."""
+_OF_A_FAILURE: Final = (names.ANNOTATION_ACTIVATION_FAILURE, names.ANNOTATION_ACTIVATION_FAILURE_OF)
 TOLERANCE: Final = (15.0, 0.2)
 """Seconds, and part of what is left, by which an estimate may be wrong without being told anew."""
 
@@ -62,9 +67,18 @@ class GatewayNotices:
         self._now = now
 
     async def tell(
-        self, service: Object, plan: ServicePlan, seen: Observation, gateways: Sequence[Object]
+        self,
+        service: Object,
+        plan: ServicePlan,
+        *,
+        seen: Observation,
+        gateways: Sequence[Object],
+        going_on: Callable[[str], str | None],
     ) -> float | None:
-        """Set or clear the annotations; returns seconds until one may have to be set. Raises `ApiError`."""
+        """Set or clear the annotations; returns seconds until one may have to be set. Raises `ApiError`.
+
+        `going_on` is the id of the activation that goes on at the gateway of an address, None for none.
+        """
         if plan.wish.asleep:
             why, wait = _sleeps_on(plan, seen, now=self._now()), 0.0
             prewarming: str | None = asleep_notice(plan.wish.keep)
@@ -72,12 +86,10 @@ class GatewayNotices:
             why = _doom(seen)
             wait = self._left(service) if why is not None else 0.0
             prewarming = prewarming_notice(seen, now=self._now())
-        failure = why[:LIMIT] if why is not None and wait <= 0 else None
+        failure = why[:LIMIT].strip() if why is not None and wait <= 0 else None
         for pod in gateways:
             has = annotations_of(pod)
-            change = {}
-            if has.get(names.ANNOTATION_ACTIVATION_FAILURE) != failure:
-                change[names.ANNOTATION_ACTIVATION_FAILURE] = failure
+            change = failure_change(has, failure, of=going_on(address_of(pod)))
             known = has.get(names.ANNOTATION_PREWARMING)
             if not says_the_same(known, prewarming, now=self._now()):
                 change[names.ANNOTATION_PREWARMING] = prewarming
@@ -103,6 +115,31 @@ class GatewayNotices:
         except NotFound:
             return
         self._metrics.wrote(PODS, "patch")
+
+
+def failure_stands(gateways: Iterable[Object]) -> bool:
+    """Whether any gateway is told of a failure."""
+    return any(names.ANNOTATION_ACTIVATION_FAILURE in annotations_of(pod) for pod in gateways)
+
+
+def failure_change(has: Mapping[str, str], failure: str | None, *, of: str | None) -> dict[str, str | None]:
+    """What to change of a gateway's annotations so that it knows of a failure, or that there is none.
+
+    Args:
+        has: its annotations.
+        failure: why its activations can't succeed; None when they may.
+        of: the activation that goes on there; None when none is known of.
+    """
+    if failure is None:
+        return {name: None for name in _OF_A_FAILURE if name in has}
+    known, told = map(has.get, _OF_A_FAILURE)
+    same = known is not None and known.rstrip() == failure
+    if same and of in {None, told}:
+        return {}
+    # A file is written only when it differs; the blank at the end is nobody's business but the kubelet's.
+    text = f"{failure} " if known == failure else failure
+    change: dict[str, str | None] = {names.ANNOTATION_ACTIVATION_FAILURE: text}
+    return change if of in {None, told} else change | {names.ANNOTATION_ACTIVATION_FAILURE_OF: of}
 
 
 def _doom(seen: Observation) -> str | None:

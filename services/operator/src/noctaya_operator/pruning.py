@@ -123,7 +123,11 @@ def keep_class(obj: Object) -> Object:
     return _shared(kept)
 
 
-_TOLD_TO_GATEWAYS: Final = (names.ANNOTATION_ACTIVATION_FAILURE, names.ANNOTATION_PREWARMING)
+_TOLD_TO_GATEWAYS: Final = (
+    names.ANNOTATION_ACTIVATION_FAILURE,
+    names.ANNOTATION_ACTIVATION_FAILURE_OF,
+    names.ANNOTATION_PREWARMING,
+)
 _STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("replicas", "readyReplicas", "updatedReplicas", "conditions"),
     "Job": ("active", "failed", "succeeded", "startTime", "completionTime", "conditions"),

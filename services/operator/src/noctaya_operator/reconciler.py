@@ -23,7 +23,7 @@ from noctaya_operator.cache_volume import READ_WRITE_MANY
 from noctaya_operator.defaults import Defaults
 from noctaya_operator.download_retry import retry_in
 from noctaya_operator.ensure import Ensurer, StepFailed
-from noctaya_operator.gateway_notices import GatewayNotices
+from noctaya_operator.gateway_notices import GatewayNotices, failure_stands
 from noctaya_operator.job_trouble import JobTroubles
 from noctaya_operator.kube.controller import DONE, Result
 from noctaya_operator.kube.errors import ApiError
@@ -245,8 +245,15 @@ class ServiceReconciler:
             lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, told=told, now=parts.now()),
         )
         record = status.previous_status(parts.reporter.newest(key) or service).last_activation
-        parts.activations.follow(key, record, addresses_of(gateways))
-        tell_again = await parts.notices.tell(service, plan, seen, gateways)
+        failing = failure_stands(gateways)
+        parts.activations.follow(key, record, addresses_of(gateways), watchful=failing)
+        tell_again = await parts.notices.tell(
+            service,
+            plan,
+            seen=seen,
+            gateways=gateways,
+            going_on=lambda address: parts.activations.going_on(key, address),
+        )
         recheck = SECRET_RECHECK if plan.aggregated else None
         over = plan.wish.wait(parts.now())
         retry = retry_in(plan, job, now=parts.now())
