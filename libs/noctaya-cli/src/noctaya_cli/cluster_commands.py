@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import math
 import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,9 +16,20 @@ from typing import Annotated
 import typer
 
 from noctaya_cli.cluster.access import ClusterError, connect
+from noctaya_cli.cluster.naming import NotAName, namespace_name, service_name
 from noctaya_cli.complaint import fail
 
-MIN_WIDTH = 60
+MIN_WIDTH = 36
+"""Columns; what is narrower is wrapped by the terminal."""
+INTERRUPTED = 130
+"""Exit code of Ctrl-C, as shells have it."""
+
+
+def number(value: float) -> float:
+    """A number as typer calls it; `nan` passes for one, and for one within any bounds."""
+    if math.isnan(value):
+        raise typer.BadParameter("nan is no number of seconds")
+    return value
 
 
 class Format(StrEnum):
@@ -39,8 +51,29 @@ Kubeconfig = Annotated[
     Path | None, typer.Option("--kubeconfig", metavar="FILE", help="Instead of KUBECONFIG or ~/.kube/config.")
 ]
 Context = Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig.")]
+
+
+def named(check: Callable[[str], str | None]) -> Callable[[str | None], str | None]:
+    """A check of a name as typer calls it: what is no name is wrong usage."""
+
+    def checked(text: str | None) -> str | None:
+        try:
+            return None if text is None else check(text)
+        except NotAName as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return checked
+
+
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Instead of the namespace of the context.")
+    str | None,
+    typer.Option(
+        "--namespace", "-n", help="Instead of the namespace of the context.", callback=named(namespace_name)
+    ),
+]
+Service = Annotated[
+    str,
+    typer.Argument(metavar="SERVICE", help="Name of an LLMService.", callback=named(service_name)),
 ]
 Everywhere = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Services of every namespace.")]
 Output = Annotated[Format, typer.Option("--output", "-o", help="For people or for programs.")]
@@ -54,6 +87,7 @@ def status(
     context: Context = None,
 ) -> None:
     """Show the services of a cluster, those with a problem first."""
+    from noctaya_cli.cluster.absent import elsewhere  # noqa: PLC0415
     from noctaya_cli.cluster.status import draw_fleet, json_of, read_fleet  # noqa: PLC0415
 
     with told():
@@ -66,15 +100,16 @@ def status(
             return
         if not fleet.services:
             where = "this cluster" if everywhere else f"namespace {wanted}"
-            typer.echo(f"There is no LLMService in {where}.")
+            hint = "" if everywhere else elsewhere(cluster)
+            show([f"There is no LLMService in {where}.{hint}"])
             return
         show(draw_fleet(fleet, now=now, everywhere=everywhere, width=terminal_width()))
         if fleet.remark:
-            typer.echo(f"({fleet.remark})", err=True)
+            show([f"({fleet.remark})"], err=True)
 
 
 def explain(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Name of an LLMService.")],
+    service: Service,
     namespace: Namespace = None,
     output: Annotated[
         Picture, typer.Option("--output", "-o", help="Text, JSON, or the last cold starts as SVG.")
@@ -121,7 +156,9 @@ def doctor(output: Output = Format.TEXT, kubeconfig: Kubeconfig = None, context:
 def top(
     everywhere: Everywhere = False,
     namespace: Namespace = None,
-    interval: Annotated[float, typer.Option(min=0.5, help="Seconds between two looks.")] = 2.0,
+    interval: Annotated[
+        float, typer.Option(min=0.5, max=3600, help="Seconds between two looks.", callback=number)
+    ] = 2.0,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -130,6 +167,7 @@ def top(
     from rich.text import Text  # noqa: PLC0415
 
     from noctaya_cli.cluster.status import draw_fleet, read_fleet  # noqa: PLC0415
+    from noctaya_cli.terminal import plain  # noqa: PLC0415
 
     with told():
         cluster = connect(kubeconfig, context)
@@ -137,19 +175,21 @@ def top(
         if not sys.stdout.isatty():
             raise ClusterError("top needs a terminal; `noctaya status -o json` is for programs")
         try:
+            fleet, seen, silence = read_fleet(cluster, wanted), datetime.now(UTC), ""
             with Live(auto_refresh=False, screen=True) as live:
                 while True:
-                    fleet = read_fleet(cluster, wanted)
-                    now = datetime.now(UTC)
-                    lines = [
-                        f"{now.astimezone():%H:%M:%S}  {cluster.name}  {len(fleet.services)} services",
-                        "",
-                    ]
-                    lines += draw_fleet(fleet, now=now, everywhere=everywhere, width=terminal_width())
-                    if fleet.remark:
-                        lines += ["", f"({fleet.remark})"]
-                    live.update(Text("\n".join(lines), no_wrap=True), refresh=True)
+                    width = terminal_width()
+                    count = f"{len(fleet.services)} service{'s' if len(fleet.services) != 1 else ''}"
+                    lines = [f"{seen.astimezone():%H:%M:%S}  {cluster.name}  {count}", ""]
+                    lines += draw_fleet(fleet, now=seen, everywhere=everywhere, width=width)
+                    for remark in filter(None, (fleet.remark, silence)):
+                        lines += ["", *textwrap.wrap(f"({remark})", width=width or MIN_WIDTH)]
+                    live.update(Text("\n".join(map(plain, lines)), no_wrap=True), refresh=True)
                     time.sleep(interval)
+                    try:
+                        fleet, seen, silence = read_fleet(cluster, wanted), datetime.now(UTC), ""
+                    except ClusterError as error:
+                        silence = f"as it was at that time; since then: {error}"
         except KeyboardInterrupt:
             return
 
@@ -161,21 +201,23 @@ def terminal_width() -> int | None:
     return max(MIN_WIDTH, shutil.get_terminal_size().columns)
 
 
-def show(lines: Iterable[str]) -> None:
+def show(lines: Iterable[str], *, err: bool = False) -> None:
     """Print lines that may hold whatever somebody wrote into a message."""
     from noctaya_api.manifests import printable  # noqa: PLC0415
 
     for line in lines:
-        typer.echo(printable(line))
+        typer.echo(printable(line), err=err)
 
 
 def show_json(value: object) -> None:
     """Print for a program."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    from noctaya_cli.terminal import json_text  # noqa: PLC0415
+
+    typer.echo(json_text(value))
 
 
 class told:  # noqa: N801 - reads as the word it is: `with told():`
-    """Tells a ClusterError in a line and ends with exit code 1."""
+    """Tells a ClusterError in a line and ends with exit code 1, after Ctrl-C silently with 130."""
 
     def __enter__(self) -> None:
         return None
@@ -183,6 +225,8 @@ class told:  # noqa: N801 - reads as the word it is: `with told():`
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, ClusterError):
             fail(str(error))
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(INTERRUPTED) from error
 
 
 COMMANDS = (status, explain, doctor, top)

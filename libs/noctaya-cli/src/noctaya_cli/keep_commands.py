@@ -18,6 +18,7 @@ from noctaya_cli.cluster_commands import (
     Kubeconfig,
     Namespace,
     Output,
+    Service,
     show,
     show_json,
     told,
@@ -32,7 +33,6 @@ TIME_IS_UP = 3
 LONGEST = 10 * 365 * 86400.0
 """Seconds; what is longer is meant to be for ever."""
 
-Service = Annotated[str, typer.Argument(metavar="SERVICE", help="Name of an LLMService.")]
 Lasts = Annotated[
     str | None, typer.Option("--for", metavar="DURATION", help="For how long, as in 45m or 8h.")
 ]

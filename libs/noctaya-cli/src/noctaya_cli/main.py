@@ -11,6 +11,7 @@ import typer
 from noctaya_cli import cluster_commands, keep_commands
 from noctaya_cli.complaint import fail
 from noctaya_cli.options import OptionError, RunOptions, parse_mapping, parse_settings
+from noctaya_cli.plain import allow_any_text
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -107,12 +108,16 @@ for _command in (*cluster_commands.COMMANDS, *keep_commands.COMMANDS):
 
 
 def open_standard_streams() -> None:
-    """Give standard streams that are closed to nobody, lest the next file that is opened becomes one."""
+    """Give standard streams that are closed to nobody, lest the next file that is opened becomes one.
+
+    Those that are open take every text."""
     for stream in ("stdin", "stdout", "stderr"):
         if getattr(sys, stream) is None:
             # Descriptors are given out from the lowest, so in this order each stream gets its own.
             file = open(os.devnull, "r" if stream == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, stream, file)
+        else:
+            allow_any_text(getattr(sys, stream))
 
 
 def abandon_standard_output() -> None:

@@ -1,10 +1,16 @@
 """The API server through the user's kubeconfig."""
 
+import contextlib
+import socket
+import ssl
+import threading
 from pathlib import Path
 
 import pytest
+import trustme
 import yaml
 from noctaya_cli.cluster.access import Cluster, ClusterError, NotAllowed, NotThere, connect
+from noctaya_cli.cluster.unreachable import why
 
 from .fake_api import FakeApi
 
@@ -62,3 +68,68 @@ def test_an_answer_that_is_no_json_is_a_cluster_error(api: FakeApi, cluster: Clu
     api.texts["/version"] = "<html>a proxy's login page</html>"
     with pytest.raises(ClusterError, match="not JSON"):
         cluster.get("/version")
+
+
+def unreached(tmp_path: Path, server: str, **cluster: str) -> str:
+    with FakeApi() as api:
+        file = api.kubeconfig(tmp_path)
+    config = yaml.safe_load(file.read_text())
+    config["clusters"][0]["cluster"] = {"server": server, **cluster}
+    file.write_text(yaml.safe_dump(config))
+    with pytest.raises(ClusterError) as caught:
+        connect(file, None).get("/version")
+    return str(caught.value)
+
+
+def test_a_port_nobody_listens_on_is_told_as_that(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listens
+        server = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        assert unreached(tmp_path, server) == (
+            f"test: nothing listens at {server}: is the cluster up, and is this the context you mean?"
+        )
+
+
+def test_a_name_that_does_not_exist_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nobody)
+    said = unreached(tmp_path, "https://cluster.invalid:6443")
+    assert said.startswith("test: the name in https://cluster.invalid:6443 can't be resolved")
+
+
+def test_a_certificate_of_somebody_else_is_told_as_that(tmp_path: Path) -> None:
+    authority, other = trustme.CA(), trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    trusted = tmp_path / "ca.pem"
+    trusted.write_bytes(other.cert_pem.bytes())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=refuse_one, args=(listener, context))
+        thread.start()
+        server = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        said = unreached(tmp_path, server, **{"certificate-authority": str(trusted)})
+        thread.join()
+    assert said.startswith(f"test: the certificate of {server} is not trusted (")
+    assert "certificate authority is another one" in said
+
+
+def refuse_one(listener: socket.socket, context: ssl.SSLContext) -> None:
+    connection, _ = listener.accept()
+    with connection, contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TimeoutError("timed out"), "https://c did not answer within 10 s: the network"),
+        (ssl.SSLError(1, "tlsv1 alert"), "no TLS with https://c: "),
+        (OSError(5, "Input/output\nerror"), "https://c: [Errno 5] Input/output error"),
+    ],
+)
+def test_every_other_error_is_one_line(error: OSError, said: str) -> None:
+    told = why(error, server="https://c", seconds=10.0)
+    assert told.startswith(said)
+    assert "\n" not in told

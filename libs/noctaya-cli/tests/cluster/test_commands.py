@@ -87,7 +87,12 @@ def test_status_of_a_cluster_without_noctaya_says_so(api: FakeApi, call: Any) ->
 
 def test_status_of_an_empty_namespace_says_so(api: FakeApi, call: Any) -> None:
     api.collections[objects.OWN_SERVICES] = []
-    assert call("status").stdout == "There is no LLMService in namespace models.\n"
+    said = "There is no LLMService in namespace models."
+    assert call("status").stdout == f"{said} There is 1 elsewhere: add -A.\n"
+    api.collections[objects.ALL_SERVICES] = []
+    assert call("status").stdout == f"{said}\n"
+    api.forbidden.add(objects.ALL_SERVICES)
+    assert call("status").stdout == f"{said}\n"
 
 
 def test_a_service_no_operator_has_seen_is_a_problem(api: FakeApi, call: Any) -> None:
@@ -169,7 +174,7 @@ def test_explain_svg_without_a_cold_start_is_an_error(api: FakeApi, call: Any) -
 def test_explain_of_a_service_that_is_not_there_names_it(call: Any) -> None:
     result = call("explain", "nobody")
     assert result.exit_code == 1
-    assert result.stderr == "error: there is no LLMService nobody in namespace models\n"
+    assert result.stderr == "error: there is no LLMService nobody in namespace models; there is chat\n"
 
 
 def test_what_somebody_wrote_into_a_message_does_not_reach_the_terminal_raw(api: FakeApi, call: Any) -> None:

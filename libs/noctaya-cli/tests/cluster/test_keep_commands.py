@@ -172,7 +172,7 @@ def test_a_service_that_is_not_there_is_named(call: Any) -> None:
     result = call("sleep", "nobody")
     assert (result.exit_code, result.stderr) == (
         1,
-        "error: there is no LLMService nobody in namespace models\n",
+        "error: there is no LLMService nobody in namespace models; there is chat\n",
     )
 
 

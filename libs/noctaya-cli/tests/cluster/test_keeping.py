@@ -31,6 +31,9 @@ class World:
         assert path.endswith("/namespaces/models/llmservices/chat")
         return self.service
 
+    def items(self, path: str, *, labels: str = "", fields: str = "") -> list[Object]:
+        raise AssertionError("the service is there: nobody looks around")
+
     def merge(self, path: str, change: Mapping[str, Any]) -> Object:
         raise AssertionError("waiting writes nothing")
 

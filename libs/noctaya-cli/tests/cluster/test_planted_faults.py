@@ -100,7 +100,7 @@ class Planted:
     fault: Callable[[FakeApi], None]
     doctor: tuple[str, str]
     explain: tuple[str, str]
-    status: str | None
+    status: str
 
 
 FAULTS = {
@@ -126,7 +126,7 @@ FAULTS = {
             "✖ KedaNotListening (Gateway) demand is 1, no replica is there, and KEDA has no stream open",
             "→ `noctaya doctor` says whether KEDA runs",
         ),
-        status=None,
+        status="KedaNotListening: demand is 1, no replica is there, and KEDA has no stream open",
     ),
     "bad image": Planted(
         fault=bad_image,
@@ -186,7 +186,7 @@ def test_explain_names_the_cause_and_the_remedy(api: FakeApi, told: Command, pla
 def test_status_names_what_the_service_knows_itself(api: FakeApi, told: Command, planted: Planted) -> None:
     planted.fault(api)
     page = told("status")
-    assert (planted.status or "chat ScaledToZero 0/3 1 1") in page
+    assert planted.status in page
 
 
 def test_a_healthy_service_has_none_of_it(told: Command) -> None:
@@ -198,6 +198,28 @@ def test_a_healthy_service_has_none_of_it(told: Command) -> None:
 def test_demand_that_a_running_replica_serves_is_no_trouble(api: FakeApi, told: Command) -> None:
     put(api, objects.llm_service(replicas=1, phase="Ready"))
     api.texts[objects.metrics_path(objects.gateway_pod())] = objects.metrics(demand=3, streams=0)
+    assert "Nothing is wrong." in told("explain", "chat")
+
+
+def test_keda_that_does_not_listen_is_told_before_anybody_waits_for_it(api: FakeApi, told: Command) -> None:
+    api.texts[objects.metrics_path(objects.gateway_pod())] = objects.metrics(demand=0, streams=0)
+    assert "✖ KedaNotListening (Gateway) KEDA has no stream open to this service" in told("explain", "chat")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Prewarming"},
+        {"keep": {"state": "Asleep", "replicas": 0}},
+        {"phase": "Ready", "replicas": 1},
+    ],
+    ids=["weights are downloaded", "asleep", "a replica runs"],
+)
+def test_keda_may_be_silent_while_nothing_is_to_be_woken(
+    api: FakeApi, told: Command, status: dict[str, Any]
+) -> None:
+    put(api, objects.llm_service(**status))
+    api.texts[objects.metrics_path(objects.gateway_pod())] = objects.metrics(demand=0, streams=0)
     assert "Nothing is wrong." in told("explain", "chat")
 
 

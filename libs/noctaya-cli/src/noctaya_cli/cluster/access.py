@@ -5,6 +5,7 @@ Only what `kubectl get` could do is asked for. A right that is missing is an ans
 """
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -14,12 +15,23 @@ from urllib.parse import quote
 
 from noctaya_api import names
 
+from noctaya_cli.cluster.unreachable import short, why
+
 Object = dict[str, Any]
 
 TIMEOUT: Final = 10.0
 """Seconds for one request; what kubectl users wait before they look for another cause."""
 PAGE: Final = 500
 """Objects a list request, as kubectl asks for."""
+LARGEST: Final = 64 << 20
+"""Bytes of one answer: a page of objects of 130 kB each, a hundred times what they have."""
+LARGEST_TEXT: Final = 4 << 20
+"""Bytes of an answer that comes from a Pod: its metrics are some 30 kB, and whoever runs the Pod decides."""
+LONGEST: Final = 60.0
+"""Seconds one answer may take as a whole, however steadily it drips."""
+CHUNK: Final = 65_536
+TOLD: Final = 600
+"""Characters of what a server says of a refusal; a message may hold a million lines."""
 
 CLOCK_TOLERANCE: Final = timedelta(seconds=5)
 """How far a clock may be off without being corrected: the header tells whole seconds, and takes its time."""
@@ -105,7 +117,7 @@ class Cluster:
 
     def text(self, path: str) -> str:
         """An answer that is not JSON: metrics, through the API server's proxy."""
-        return self._request("GET", path).decode("utf-8", "replace")
+        return self._request("GET", path, largest=LARGEST_TEXT).decode("utf-8", "replace")
 
     def merge(self, path: str, change: Mapping[str, Any]) -> Object:
         """Change an object by a merge patch and return it."""
@@ -121,7 +133,7 @@ class Cluster:
         content = self._request(method, path, **options)
         try:
             return json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ClusterError(f"{self.name}: {path} gave something that is not JSON") from error
 
     def _request(
@@ -132,6 +144,7 @@ class Cluster:
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
         content_type: str = "",
+        largest: int = LARGEST,
     ) -> bytes:
         from urllib3.exceptions import HTTPError  # noqa: PLC0415 - comes with the Kubernetes client
 
@@ -148,13 +161,28 @@ class Cluster:
                 auth_settings=["BearerToken"],
             )
             answer = self._client.call_api(*call, _request_timeout=TIMEOUT)
-            content: bytes = answer.read()
+            content = self._read(answer, path, largest)
         except (HTTPError, OSError) as error:
-            raise ClusterError(f"{self.name}: {_short(error)}") from error
+            where = str(self._client.configuration.host)
+            raise ClusterError(f"{self.name}: {why(error, server=where, seconds=TIMEOUT)}") from error
         self._ahead = _ahead(answer.headers.get("Date"), known=self._ahead)
         if 200 <= answer.status < 300:
             return content
         raise _refusal(answer.status, content, method=method, path=path, cluster=self.name)
+
+    def _read(self, answer: Any, path: str, largest: int) -> bytes:
+        """The content of an answer; ClusterError for one that has no end."""
+        response, content, end = answer.response, bytearray(), time.monotonic() + LONGEST
+        while chunk := response.read1(CHUNK):
+            content += chunk
+            if len(content) > largest or time.monotonic() > end:
+                response.close()
+                bound = f"is larger than {largest >> 20} MiB"
+                if len(content) <= largest:
+                    bound = f"took longer than {LONGEST:g} s"
+                raise ClusterError(f"{self.name}: the answer to {path} {bound}")
+        response.release_conn()
+        return bytes(content)
 
 
 def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
@@ -182,11 +210,12 @@ def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
     except ClusterError:
         raise
     except Exception as error:  # the loader raises whatever the YAML or a plugin gives it
-        raise ClusterError(f"the kubeconfig can't be used: {_short(error)}") from error
+        raise ClusterError(f"the kubeconfig can't be used: {short(error)}") from error
     client.configuration.retries = 0
     client.rest_client.pool_manager.connection_pool_kw["retries"] = 0
-    namespace = (chosen.get("context") or {}).get("namespace") or "default"
-    return Cluster(client, namespace=namespace, name=str(chosen["name"]))
+    inside = chosen.get("context")
+    namespace = inside.get("namespace") if isinstance(inside, Mapping) else None
+    return Cluster(client, namespace=str(namespace or "default"), name=str(chosen["name"]))
 
 
 def _context(contexts: list[Object], name: str) -> Object:
@@ -216,9 +245,10 @@ def core_path(kind: str, namespace: str | None = None, *, group: str = "") -> st
 
 def _refusal(status: int, content: bytes, *, method: str, path: str, cluster: str) -> ClusterError:
     try:
-        said = json.loads(content).get("message") or ""
-    except (ValueError, AttributeError):
-        said = content.decode("utf-8", "replace").strip()[:200]
+        said = str(json.loads(content).get("message") or "")
+    except (ValueError, AttributeError, RecursionError):
+        said = content[:TOLD].decode("utf-8", "replace")
+    said = " ".join(said[: 2 * TOLD].split())[:TOLD]
     if status == 404:
         return NotThere(said or f"{path} does not exist")
     if status == 403:
@@ -238,8 +268,3 @@ def _ahead(date: str | None, *, known: timedelta) -> timedelta:
         return known
     ahead = theirs - datetime.now(UTC)
     return ahead if abs(ahead) > CLOCK_TOLERANCE else timedelta()
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text[:300] or type(error).__name__

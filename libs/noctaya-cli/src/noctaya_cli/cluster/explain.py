@@ -11,6 +11,7 @@ from typing import Any, Final
 from noctaya_api import names
 from noctaya_api.activation_timeline import phases
 
+from noctaya_cli.cluster.absent import absent
 from noctaya_cli.cluster.access import ClusterError, NotThere, Object, Reader, core_path, service_path
 from noctaya_cli.cluster.demand import (
     GatewayNumbers,
@@ -63,7 +64,7 @@ def explain(cluster: Reader, namespace: str, name: str, *, now: datetime) -> Exp
     try:
         raw = cluster.get(service_path(namespace, name))
     except NotThere as error:
-        raise ClusterError(f"there is no LLMService {name} in namespace {namespace}") from error
+        raise absent(cluster, namespace, name) from error
     service = view_of(raw)
     remarks: list[str] = []
     numbers = None
@@ -134,7 +135,7 @@ def draw_explanation(found: Explanation, *, width: int) -> Iterator[str]:
             line = f"  {_age_of(each.at, found.now):>5} ago  {each.reason}: {' '.join(each.note.split())}"
             yield line if len(line) <= width else line[: width - 1] + "…"
     for remark in found.remarks:
-        yield f"({remark})"
+        yield from textwrap.wrap(f"({remark})", width=max(width, 20))
 
 
 def json_of(found: Explanation) -> dict[str, Any]:
@@ -210,7 +211,7 @@ def _problems(found: Explanation, *, width: int) -> Iterator[str]:
 def _folded(text: str, *, width: int) -> list[str]:
     return textwrap.wrap(
         " ".join(text.split()),
-        width=max(width, 40),
+        width=max(width, 20),
         initial_indent="  ",
         subsequent_indent="    " if text.startswith("→") else "  ",
         break_long_words=False,
@@ -245,12 +246,12 @@ def _when(event: Object) -> str:
 def _age_of(moment: str, now: datetime) -> str:
     try:
         return age((now - datetime.fromisoformat(moment)).total_seconds())
-    except ValueError:
+    except (ValueError, TypeError):  # no time, or one without a zone
         return "?"
 
 
 def _size(count: int) -> str:
-    amount = float(count)
+    amount = float(min(count, 1 << 63))
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"

@@ -5,15 +5,16 @@ A phase that is too short for a letter of its own is drawn over by the next one.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
-from xml.sax.saxutils import escape
 
 from noctaya_api.activation_timeline import PHASES
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
 from noctaya_cli.cluster.waterfall import LEFT, RIGHT, ROW, Waterfall, age, waterfall_of
+from noctaya_cli.terminal import xml_text
 
 LETTERS: Final = {
     "demand": "d",
@@ -43,14 +44,15 @@ def formers_of(
 
 
 def draw_former_text(formers: Sequence[tuple[str, Waterfall]], *, width: int = 80) -> Iterator[str]:
-    """Lines of at most `width` columns (at least 60)."""
+    """Lines of at most `width` columns (at least 36)."""
     if not formers:
         return
     drawn = {bar.phase for _, picture in formers for bar in picture.bars}
     legend = ", ".join(f"{LETTERS[phase]} {_WORDS.get(phase, phase)}" for phase in PHASES if phase in drawn)
-    yield f"Before that{f' ({legend})' if legend else ''}:"
+    head = f"Before that{f' ({legend})' if legend else ''}:"
+    yield from textwrap.wrap(head, width=max(36, width), subsequent_indent="  ")
     longest = max(picture.total for _, picture in formers)
-    room = max(60, width) - _ROOM
+    room = max(10, width - _ROOM)
     for old, picture in formers:
         spent = f"{picture.total:.2f} s" if picture.finished else "failed"
         yield f"  {old:>5} ago {spent:>11}  {_letters(picture, longest=longest, room=room)}".rstrip()
@@ -62,13 +64,13 @@ def draw_former_svg(formers: Sequence[tuple[str, Waterfall]], *, top: int) -> It
     scale = (RIGHT - LEFT) / longest if longest > 0 else 0.0
     for number, (old, picture) in enumerate(formers):
         y = top + ROW * number
-        yield f'<text x="{LEFT - 10}" y="{y + 13}" text-anchor="end">{escape(old)} ago</text>'
+        yield f'<text x="{LEFT - 10}" y="{y + 13}" text-anchor="end">{xml_text(old)} ago</text>'
         for bar in picture.bars:
             kind = "long" if bar is picture.longest else "bar"
             yield (
                 f'<rect class="{kind}" x="{LEFT + bar.begin * scale:.1f}" y="{y}" height="17" '
                 f'width="{max(1.0, bar.seconds * scale - 1):.1f}">'
-                f"<title>{escape(bar.label)} {bar.seconds:.2f} s</title></rect>"
+                f"<title>{xml_text(bar.label)} {bar.seconds:.2f} s</title></rect>"
             )
         spent = f"{picture.total:.2f} s" if picture.finished else "failed"
         yield f'<text x="{RIGHT + 90}" y="{y + 13}" text-anchor="end">{spent}</text>'

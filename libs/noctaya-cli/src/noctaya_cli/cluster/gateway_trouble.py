@@ -38,7 +38,15 @@ def _full(service: ServiceView, numbers: GatewayNumbers) -> Problem | None:
 
 
 def _unheard(service: ServiceView, numbers: GatewayNumbers, streams: int | None) -> Problem | None:
-    if service.ready or not numbers.demand or streams is None or streams:
+    if service.ready or streams is None or streams:
         return None
-    message = f"demand is {numbers.demand}, no replica is there, and KEDA has no stream open to this service"
+    if numbers.demand:
+        message = (
+            f"demand is {numbers.demand}, no replica is there, and KEDA has no stream open to this service"
+        )
+    elif service.phase == "ScaledToZero" and not service.keep and not service.problems:
+        # While it is paused - asleep, prewarming - KEDA hangs up by itself.
+        message = "KEDA has no stream open to this service: the next cold request would wait"
+    else:
+        return None
     return Problem(condition=GATEWAY, reason=KEDA_NOT_LISTENING, message=message)

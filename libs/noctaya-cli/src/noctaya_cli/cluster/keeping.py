@@ -17,6 +17,7 @@ from noctaya_api.conditions import ConditionType
 from noctaya_api.duration import parse_duration
 from noctaya_api.keep import Keep, KeepError, asleep, awake, keep_of, time_text
 
+from noctaya_cli.cluster.absent import Lister, absent
 from noctaya_cli.cluster.access import (
     ClusterError,
     NotAllowed,
@@ -38,7 +39,7 @@ _USUAL: Final = "5m"
 """Default of `activationTimeout` and of `scaleDownStabilization`."""
 
 
-class Writer(Protocol):
+class Writer(Lister, Protocol):
     """What these commands ask of a cluster."""
 
     def get(self, path: str) -> Object:
@@ -267,7 +268,7 @@ def _read(cluster: Writer, namespace: str, name: str) -> Object:
     try:
         return cluster.get(service_path(namespace, name))
     except NotThere as error:
-        raise ClusterError(f"there is no LLMService {name} in namespace {namespace}") from error
+        raise absent(cluster, namespace, name) from error
 
 
 def _in_force(metadata: Object, now: datetime) -> Keep | None:

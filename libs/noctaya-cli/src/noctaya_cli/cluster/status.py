@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from noctaya_cli.cluster.absent import NOT_INSTALLED
 from noctaya_cli.cluster.access import ClusterError, NotThere, Reader, services_path
-from noctaya_cli.cluster.demand import GatewayNumbers, ProxyForbidden, gateway_pods, read_demand
+from noctaya_cli.cluster.demand import (
+    GatewayNumbers,
+    ProxyForbidden,
+    gateway_pods,
+    read_demand,
+    streams_of,
+)
 from noctaya_cli.cluster.gateway_trouble import with_trouble
 from noctaya_cli.cluster.service_view import ServiceView, view_of
 from noctaya_cli.cluster.table import draw_table
 
 HEADER = ("NAME", "PHASE", "REPLICAS", "DEMAND", "QUEUE", "KEPT", "LAST COLD START", "PROBLEM")
+
+SPARE = ("LAST COLD START", "QUEUE", "KEPT", "DEMAND", "REPLICAS")
+"""Columns that a narrow terminal does without, the first one first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,31 +46,62 @@ def read_fleet(cluster: Reader, namespace: str | None) -> Fleet:
     try:
         raw = cluster.items(services_path(namespace))
     except NotThere as error:
-        raise ClusterError(
-            "this cluster has no LLMServices: the CRDs of Noctaya are not installed"
-        ) from error
+        raise ClusterError(NOT_INSTALLED) from error
     services = [view_of(each) for each in raw]
+    streams: dict[tuple[str, str], int | None] = {}
     numbers: Mapping[tuple[str, str], GatewayNumbers] = {}
     remark = ""
     if services:
         try:
             numbers = read_demand(cluster, gateway_pods(cluster, namespace))
+            for key, told in numbers.items():
+                # Few are in this state, and only briefly: no request more for the others.
+                if told.demand and any(
+                    key == (each.namespace, each.name) and not each.ready for each in services
+                ):
+                    streams[key] = streams_of(cluster, *key, told)
         except ProxyForbidden:
             remark = "demand and queue are not shown: they take the right to get pods/proxy"
         except ClusterError as error:
             remark = f"demand and queue are not shown: {error}"
-    seen = (with_trouble(each, numbers.get((each.namespace, each.name))) for each in services)
+    seen = (
+        with_trouble(each, numbers.get(key), streams.get(key))
+        for each in services
+        for key in ((each.namespace, each.name),)
+    )
     return Fleet(services=tuple(sorted(seen, key=_order)), numbers=numbers, remark=remark)
 
 
 def draw_fleet(fleet: Fleet, *, now: datetime, everywhere: bool, width: int | None) -> Iterator[str]:
-    """The table."""
+    """The table; below it what is wrong in full, where the terminal has no room for it in a row."""
     rows = [row_of(fleet, each, now=now) for each in fleet.services]
     header: tuple[str, ...] = HEADER
     if everywhere:
         header = ("NAMESPACE", *header)
         rows = [(each.namespace, *row) for each, row in zip(fleet.services, rows, strict=True)]
-    yield from draw_table(header, rows, width=width)
+    drawn = list(draw_table(header, rows, width=None))
+    if width is None or max(map(len, drawn)) <= width:
+        yield from drawn
+        return
+    wrong = [(each, each.problem) for each in fleet.services if each.problem]
+    reasons = {(each.namespace, each.name): found.reason for each, found in wrong}
+    rows = [
+        (*row[:-1], reasons.get((each.namespace, each.name), "-"))
+        for each, row in zip(fleet.services, rows, strict=True)
+    ]
+    spare = SPARE if any(each.keep for each in fleet.services) else ("KEPT", *SPARE)
+    yield from draw_table(header, rows, width=width, spare=spare)
+    for each, found in wrong:
+        yield from textwrap.wrap(
+            f"✖ {each.name}: {found.reason}: {' '.join(found.message.split())}",
+            width=width,
+            subsequent_indent="  ",
+            max_lines=3,
+            placeholder=" …",
+        )
+    if wrong:
+        first = wrong[0][0]
+        yield f"→ noctaya explain {first.name} -n {first.namespace}"
 
 
 def row_of(fleet: Fleet, service: ServiceView, *, now: datetime) -> tuple[str, ...]:

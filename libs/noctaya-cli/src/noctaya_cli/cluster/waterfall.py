@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from xml.sax.saxutils import escape
 
 from noctaya_api.activation_timeline import spans
 from noctaya_api.v1alpha1.llmservice_status import ActivationOutcome, ActivationRecord
+
+from noctaya_cli.terminal import xml_text
 
 MEANING: Final = {
     "demand": "the gateway told KEDA",
@@ -107,9 +109,9 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
 
 
 def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
-    """Lines of at most `width` columns (at least 50)."""
-    room = max(10, max(width, 50) - _NAMES - 14)
-    yield picture.title
+    """Lines of at most `width` columns (at least 36); only the activation's id is never cut."""
+    room = max(10, width - _NAMES - 14)
+    yield from _folded(picture.title, width=width)
     longest = picture.longest
     for bar in picture.bars:
         drawn = _bar(bar, total=picture.total, room=room)
@@ -125,9 +127,10 @@ def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
         yield f"  {end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
     if longest is not None and picture.finished and picture.total > 0:
         share_of = round(100 * longest.seconds / picture.total)
-        yield f"  most of it: {longest.label}, {share_of} % ({MEANING.get(longest.phase, longest.phase)})"
+        meaning = MEANING.get(longest.phase, longest.phase)
+        yield from _folded(f"  most of it: {longest.label}, {share_of} % ({meaning})", width=width)
     if picture.note:
-        yield f"  in the way: {picture.note}"
+        yield from _folded(f"  in the way: {' '.join(picture.note.split())}", width=width)
     if picture.activation_id:
         yield f"  activation: {picture.activation_id}"
 
@@ -150,17 +153,17 @@ def draw_svg(
         'font-family="system-ui, sans-serif" font-size="13">',
         "<style>text{fill:#24292f}.bar{fill:#0969da}.long{fill:#bc4c00}.axis{stroke:#8c959f}"
         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#58a6ff}.long{fill:#f0883e}}</style>",
-        f"<title>{escape(picture.title)}</title>",
-        f'<text x="16" y="28" font-size="15" font-weight="600">{escape(picture.title)}</text>',
+        f"<title>{xml_text(picture.title)}</title>",
+        f'<text x="16" y="28" font-size="15" font-weight="600">{xml_text(picture.title)}</text>',
     ]
     for index, bar in enumerate(picture.bars):
         y = top + row * index
         kind = "long" if bar is picture.longest and len(picture.bars) > 1 else "bar"
         parts += [
-            f'<text x="{left - 10}" y="{y + 13}" text-anchor="end">{escape(bar.label)}</text>',
+            f'<text x="{left - 10}" y="{y + 13}" text-anchor="end">{xml_text(bar.label)}</text>',
             f'<rect class="{kind}" x="{left + bar.begin * scale:.1f}" y="{y}" rx="3" height="17" '
             f'width="{max(2.0, bar.seconds * scale):.1f}">'
-            f"<title>{escape(MEANING.get(bar.phase, ''))}</title></rect>",
+            f"<title>{xml_text(MEANING.get(bar.phase, ''))}</title></rect>",
             f'<text x="{right + 90}" y="{y + 13}" text-anchor="end">{bar.seconds:.2f} s</text>',
         ]
     base = top + row * len(picture.bars)
@@ -173,6 +176,12 @@ def draw_svg(
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _folded(text: str, *, width: int) -> list[str]:
+    return textwrap.wrap(
+        text, width=max(36, width), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _bar(bar: Bar, *, total: float, room: int) -> str:
