@@ -17,7 +17,7 @@ from noctaya_api.process.lifecycle import Stop, run
 from noctaya_api.process.logs import configure_logging
 from noctaya_api.process.metrics import new_registry
 from noctaya_api.process.settings import load_settings
-from noctaya_api.process.telemetry import configure_tracing, flush_tracing
+from noctaya_api.process.telemetry import TracingUnusable, configure_tracing, flush_tracing
 from noctaya_api.process.token_file import TokenFile
 
 from noctaya_aggregate_scaler.activations import Activations
@@ -158,7 +158,7 @@ class AggregateScaler:
 
 
 async def serve(settings: ScalerSettings) -> None:
-    """Run one scaler until SIGTERM or SIGINT. Errors as `AggregateScaler.start`."""
+    """Run one scaler until SIGTERM or SIGINT. Errors as `AggregateScaler.start` and `configure_tracing`."""
     stop = Stop()
     stop.install()
     provider = configure_tracing(SERVICE)
@@ -178,6 +178,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     configure_logging(service=SERVICE, level=settings.log_level)
     try:
         run(serve(settings))
-    except (TokenUnavailable, TlsUnusable, OSError) as error:
+    except (TokenUnavailable, TlsUnusable, TracingUnusable, OSError) as error:
         logger.error("can't start: %s", error)  # noqa: TRY400  a clear message, not a stack
         sys.exit(1)

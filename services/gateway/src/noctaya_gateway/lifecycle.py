@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from noctaya_api.process.http_server import HttpServer
 from noctaya_api.process.lifecycle import Stop
-from noctaya_api.process.telemetry import configure_tracing
+from noctaya_api.process.telemetry import TracingUnusable, configure_tracing
 
 from noctaya_gateway.control import Control, build_control
 from noctaya_gateway.data import build_data, build_server
@@ -53,7 +53,11 @@ async def serve(
     on_listening: Callable[[], None] = lambda: None,
 ) -> int:
     """Run until `stop` (SIGTERM or SIGINT when None); the exit code: 0, or 1 when it could not start."""
-    provider = configure_tracing("noctaya-gateway")
+    try:
+        provider = configure_tracing("noctaya-gateway")
+    except TracingUnusable as error:
+        log.error("the gateway can't start: %s", error)  # noqa: TRY400  the reason says it all
+        return 1
     tracing = None if provider is None else Tracing(provider)
     control = build_control(settings, tracing=tracing)
     data = build_data(settings, control)
