@@ -3,23 +3,36 @@
 The spans are made afterwards, with the times of the record, and only where a collector is configured. Their
 trace id is the activation's id: they lie below the span of the request that began it, where its gateway made
 one, and else have the id all the same, so that whoever has it from a header, a log or an Event finds them.
+
+A success is known before its first byte is, and on a quick start before its id: the trace waits for both as
+long as gateways are asked for them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from noctaya_api.activation_timeline import spans
 from noctaya_api.v1alpha1.llmservice_status import ActivationRecord
 
+from noctaya_operator.activation_poller import AFTER_READY
 from noctaya_operator.kube.objects import Key
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Tracer
+
+
+@dataclass
+class _Waiting:
+    record: ActivationRecord
+    parent: str
+    timer: asyncio.TimerHandle
 
 
 class ActivationTracer:
@@ -39,14 +52,48 @@ class ActivationTracer:
         self._parent_of = parent_of
         self._trace_id: int | None = None
         self._tracer = self._made(provider) if provider is not None else None
+        self._waiting: dict[Key, _Waiting] = {}
 
     def record(self, service: Key, record: ActivationRecord) -> None:
-        """Emit the trace of one finished activation."""
+        """An activation succeeded: emit its trace, now or once its first byte is known."""
+        if self._tracer is None or record.ready is None:
+            return
+        self.settle(service)
+        parent = self._parent(service, record)
+        if record.first_byte is not None:
+            self._emit(service, record, parent)
+            return
+        timer = asyncio.get_running_loop().call_later(AFTER_READY, self.settle, service)
+        self._waiting[service] = _Waiting(record, parent, timer)
+
+    def update(self, service: Key, record: ActivationRecord) -> None:
+        """More became known of an activation that had succeeded before."""
+        waiting = self._waiting.get(service)
+        if waiting is None or waiting.record.requested != record.requested:
+            return
+        waiting.record, waiting.parent = record, waiting.parent or self._parent(service, record)
+        if record.first_byte is not None or record.ended is not None:
+            self.settle(service)
+
+    def settle(self, service: Key) -> None:
+        """Wait no longer: emit the trace of this service that waits, if one does, with what is known."""
+        if (waiting := self._waiting.pop(service, None)) is not None:
+            waiting.timer.cancel()
+            self._emit(service, waiting.record, waiting.parent)
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        for service in list(self._waiting):
+            self.settle(service)
+
+    def _parent(self, service: Key, record: ActivationRecord) -> str:
+        return self._parent_of(service, record.id) if record.id else ""
+
+    def _emit(self, service: Key, record: ActivationRecord, parent: str) -> None:
         if self._tracer is None or record.ready is None:
             return
         from opentelemetry.trace import set_span_in_context  # noqa: PLC0415  only where traces are wanted
 
-        parent = self._parent_of(service, record.id) if record.id else ""
         self._trace_id = int(record.id, 16) if record.id else None
         attributes = {
             "k8s.namespace.name": service.namespace,

@@ -19,7 +19,7 @@ from noctaya_api.process.http_server import HttpServer
 from noctaya_api.process.lifecycle import Stop, run
 from noctaya_api.process.logs import configure_logging
 from noctaya_api.process.metrics import new_registry
-from noctaya_api.process.telemetry import configure_tracing
+from noctaya_api.process.telemetry import TracingUnusable, configure_tracing, flush_tracing
 
 from noctaya_operator import kinds
 from noctaya_operator.endpoints import build_health, build_metrics
@@ -29,7 +29,7 @@ from noctaya_operator.kube.leader import LeaderElector, LeadershipLost, LeaseTim
 from noctaya_operator.kube.metrics import KubeMetrics
 from noctaya_operator.kube.objects import Key
 from noctaya_operator.operator import Operator
-from noctaya_operator.settings import OFF, PROGRAM, OperatorSettings, load_settings
+from noctaya_operator.settings import OFF, PROGRAM, OperatorSettings, load_settings, pod_namespace
 
 log = logging.getLogger(__name__)
 
@@ -49,10 +49,12 @@ async def serve(
     Raises:
         AccessError: there is no usable configuration of an API server.
         LeadershipLost: another leads now, or nobody can tell; the process has to end.
+        TracingUnusable: a variable of traces can't be used.
         OSError: a port can't be bound.
     """
     registry = new_registry()
-    tracing = configure_tracing(PROGRAM)
+    namespace = pod_namespace()
+    tracing = configure_tracing(PROGRAM, attributes={"k8s.namespace.name": namespace} if namespace else {})
     metrics = KubeMetrics(registry)
     client = await KubeClient.connect(
         settings.kubeconfig or None,
@@ -85,8 +87,8 @@ async def serve(
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(client.close)
         if tracing is not None:
-            # Its flush waits for the collector, in a thread of its own.
-            closing.push_async_callback(asyncio.to_thread, tracing.shutdown)
+            # It waits for the collector, though not for long, in a thread of its own.
+            closing.push_async_callback(asyncio.to_thread, flush_tracing, tracing)
         for server in servers:
             await server.start()
             closing.push_async_callback(server.drain, DRAIN)
@@ -169,6 +171,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     configure_logging(service=PROGRAM, level=settings.log_level)
     try:
         run(_main(settings))
-    except (AccessError, LeadershipLost, OSError) as error:
+    except (AccessError, LeadershipLost, TracingUnusable, OSError) as error:
         log.error("can't go on: %s", error)  # noqa: TRY400  a clear message, not a stack
         sys.exit(1)

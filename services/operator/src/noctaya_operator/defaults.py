@@ -36,6 +36,8 @@ class Defaults:
     """Gateways of each service; 0 counts as 1."""
     tracing: tuple[tuple[str, str], ...] = ()
     """Environment by which gateways and scalers send traces, as names and values; empty for no traces."""
+    traces_headers_secret: str = ""
+    """Secret in each service's namespace with headers for the trace collector; empty for none."""
 
     def __post_init__(self) -> None:
         """Raises ValueError when no Deployment could have that many replicas."""

@@ -109,8 +109,8 @@ class Operator:
         live = LiveObjects(client, {kind: reflectors[kind] for kind in WRITTEN}, keep=pruning.keep_written)
         writer = StatusWriter(client, reflectors[LLM_SERVICES], LLM_SERVICES, metrics=metrics)
         self._activations = ActivationPoller(fetch, now=now)
-        tracer = ActivationTracer(tracing, parent_of=self._activations.parent_of)
-        reporter = Reporter(writer, self.recorder, metrics=metrics, tracer=tracer)
+        self._tracer = ActivationTracer(tracing, parent_of=self._activations.parent_of)
+        reporter = Reporter(writer, self.recorder, metrics=metrics, tracer=self._tracer)
         self._progress = ProgressPoller(fetch)
         self._catalog = RuntimeCatalog(reflectors[INFERENCE_RUNTIMES])
         self._services = ServiceReconciler(
@@ -164,6 +164,7 @@ class Operator:
         finally:
             await self._progress.close()
             await self._activations.close()
+            self._tracer.close()
 
     def _queue(self, name: str) -> WorkQueue[Key]:
         observer = self._kube_metrics.queue(name)

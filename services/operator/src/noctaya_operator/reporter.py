@@ -49,8 +49,9 @@ class Reporter:
         return self._writer.newest(key)
 
     def forget(self, key: Key) -> None:
-        """The service is gone: so are its series."""
+        """The service is gone: so are its series, and nothing more becomes known of its activation."""
         self._metrics.forget(key)
+        self._tracer.settle(key)
 
     async def report(self, service: Object, compute: Callable[[Object], LLMServiceStatus]) -> None:
         """Write the status if it says something new, and tell of what changed. Raises `ApiError`."""
@@ -100,6 +101,8 @@ class Reporter:
             if old.first_byte is None and FIRST_BYTE in spent:
                 answered = {FIRST_BYTE: spent[FIRST_BYTE]}
                 self._metrics.phases(service, answered, activation_id=record.id)
+            if spent:
+                self._tracer.update(service, record)
             return
         self._metrics.activated(service, record.outcome)
         if spent:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,7 +43,9 @@ TRACING_VARIABLES: Final = (
     "OTEL_TRACES_SAMPLER",
     "OTEL_TRACES_SAMPLER_ARG",
 )
-"""What gateways and scalers are given too. Headers are not among them: they may hold a credential."""
+"""What gateways and scalers are given too. Headers are not among them, since they may hold a credential."""
+SECRET_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+SECRET_NAME_LIMIT: Final = 253
 
 
 def _address(value: str) -> str:
@@ -60,6 +63,12 @@ def _names(value: object) -> object:
 
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
+
+
+def _secret_name(value: str) -> str:
+    if value and (len(value) > SECRET_NAME_LIMIT or not SECRET_NAME.fullmatch(value)):
+        raise ValueError("not a name that a Secret can have")
+    return value
 
 
 def _image(value: str) -> str:
@@ -118,6 +127,11 @@ class OperatorSettings(BaseSettings):
     metrics_bind_address: Address = Field(
         default=OFF, description="address of /metrics over plain HTTP, for example :8080; 0 for none"
     )
+    traces_headers_secret: Annotated[str, AfterValidator(_secret_name)] = Field(
+        default="",
+        description="Secret in the namespace of each service whose key `headers` gateways and scalers "
+        "send to the trace collector; none if empty",
+    )
     log_level: Annotated[_Level, BeforeValidator(_lower)] = Field(
         default="info", description="debug, info, warning, error or critical"
     )
@@ -136,16 +150,20 @@ class OperatorSettings(BaseSettings):
             tracing=tuple(
                 (name, value) for name in TRACING_VARIABLES if traced and (value := environ.get(name))
             ),
+            traces_headers_secret=self.traces_headers_secret if traced else "",
         )
 
     def lease_namespace(self, file: Path = NAMESPACE_FILE) -> str:
         """Where the Lease is: as told, the Pod's namespace, or `noctaya-system` outside of a cluster."""
-        if self.leader_election_namespace:
-            return self.leader_election_namespace
-        try:
-            return file.read_text().strip() or DEFAULT_NAMESPACE
-        except OSError:
-            return DEFAULT_NAMESPACE
+        return self.leader_election_namespace or pod_namespace(file) or DEFAULT_NAMESPACE
+
+
+def pod_namespace(file: Path = NAMESPACE_FILE) -> str:
+    """The namespace of this process's Pod; empty outside of a cluster."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
 
 
 def identity(suffix: str) -> str:

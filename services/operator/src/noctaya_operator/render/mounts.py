@@ -62,6 +62,19 @@ def scaler_tls(secret: str) -> Mounted:
     )
 
 
+def trace_headers(secret: str) -> Mounted:
+    """Headers for the trace collector. A namespace without the Secret sends its traces without them."""
+    path, key = names.TRACES_DIR, names.TRACES_HEADERS_KEY
+    item = {"key": key, "path": key}
+    source = {"secretName": secret, "defaultMode": SECRET_MODE, "items": [item], "optional": True}
+    return Mounted(
+        name="traces-headers",
+        path=path,
+        source={"secret": source},
+        env={names.ENV_TRACES_HEADERS_FILE: f"{path}/{key}"},
+    )
+
+
 def notices() -> Mounted:
     """What the operator annotates on the Pod, as files: why an activation can't succeed, and that the
     weights are still being downloaded."""
