@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from noctaya_docs.pages import REPOSITORY
+from noctaya_api.manifests import load_manifests
+from noctaya_docs.pages import REPOSITORY, Fence, command_pages, fences
 from noctaya_docs.stage import Shell, Stage
 from noctaya_docs.ways import here
 
@@ -25,6 +26,14 @@ PROFILES = sorted(
         if "kind: InferenceRuntime" in file.read_text(encoding="utf-8")
     }
 )
+
+WRITTEN_OUT = [
+    fence
+    for page in command_pages()
+    for fence in fences(page)
+    if fence.language == "yaml" and any(line.startswith("kind: ") for line in fence.lines)
+]
+"""Whole objects in pages; what is only a piece of one has no kind."""
 
 
 def manifests(folder: Path) -> Iterator[Path]:
@@ -56,6 +65,14 @@ def test_the_api_server_takes_every_example(shared_stage: Stage) -> None:
 @pytest.mark.parametrize("folder", PROFILES)
 def test_noctaya_takes_every_profile(folder: str, tmp_path: Path) -> None:
     Shell(tmp_path).prove(f"noctaya validate {folder}", here(r"LLMService"))
+
+
+@pytest.mark.parametrize("fence", WRITTEN_OUT, ids=lambda fence: f"{fence.page}:{fence.line}")
+def test_noctaya_takes_a_service_that_a_page_writes_out(fence: Fence, tmp_path: Path) -> None:
+    written = tmp_path / "written.yaml"
+    written.write_text("\n".join(fence.lines) + "\n", encoding="utf-8")
+    found = load_manifests([written])
+    assert found.services or found.runtimes
 
 
 def test_there_is_an_example_of_each_kind() -> None:

@@ -24,6 +24,8 @@ SECTIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         (
             "docs/getting-started.md",
             "docs/install.md",
+            "docs/your-model.md",
+            "docs/questions.md",
             "docs/troubleshooting.md",
             "docs/comparison.md",
             "examples",

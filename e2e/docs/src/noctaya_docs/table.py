@@ -95,6 +95,8 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
         "kubectl delete llmservices --all-namespaces --all && kubectl delete inferenceruntimes --all": api(
             '"smollm2" deleted'
         ),
+        "helm history noctaya -n noctaya-system": api("Upgrade complete"),
+        "helm rollback noctaya -n noctaya-system --wait": api("Rollback was a success"),
         "helm uninstall noctaya -n noctaya-system": api('"noctaya" uninstalled'),
         "kubectl delete crd llmservices.serving.noctaya.io inferenceruntimes.serving.noctaya.io": api(
             "deleted"
@@ -131,9 +133,16 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
         "noctaya explain SERVICE": api("default/smollm2: "),
         "noctaya doctor": api("services ", codes=(0, 1)),
     },
+    "docs/your-model.md": {
+        "kubectl get inferenceruntimes": api(),
+        "noctaya validate examples/nvidia/a10": here(VALIDATED),
+        "kubectl apply -k examples/nvidia/a10": api(r"qwen2-5-7b-a10 (created|unchanged)"),
+        "noctaya explain qwen2-5-7b-a10": api("default/qwen2-5-7b-a10: "),
+        "noctaya wake qwen2-5-7b-a10": api("kept awake"),
+    },
     "examples/README.md": {
         "noctaya validate examples/nvidia/a10": here(VALIDATED),
-        "kubectl apply -k examples/nvidia/a10": api("qwen2-5-7b-a10 created"),
+        "kubectl apply -k examples/nvidia/a10": api(r"qwen2-5-7b-a10 (created|unchanged)"),
         "kubectl get llm -w": outside("watches until Ctrl-C; `kubectl get llmservices` is run"),
     },
     "examples/observability/README.md": {
