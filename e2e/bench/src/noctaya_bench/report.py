@@ -35,10 +35,16 @@ def render_report(
         f"Measured on {when:%Y-%m-%d} in {kind} of {took / 60:.1f} minutes.",
         render_promises(findings),
         *(render_finding(finding) for finding in findings),
-        "### Versions",
+        f"### {title_of_versions(findings)}",
         render_table(("what", "version"), list(shown.items())),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def title_of_versions(findings: Sequence[Finding]) -> str:
+    """Its heading names the measures: the document has one such table for each of its parts."""
+    first, last = findings[0].measure, findings[-1].measure
+    return f"Versions behind {first}" + (f" to {last}" if last != first else "")
 
 
 def render_promises(findings: Sequence[Finding]) -> str:

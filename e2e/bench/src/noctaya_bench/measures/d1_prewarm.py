@@ -18,7 +18,7 @@ CPU_LIMIT = 1.1
 WITHIN_SECONDS = 600.0
 MEMORY_DISK = "/dev/shm"
 """Where models go, so that no disk is measured."""
-COLUMNS = ("download", "MB/s", "seconds", "CPU s a GB", "peak RSS MiB")
+COLUMNS = ("download", "MB/s", "seconds", "fastest to slowest", "CPU s a GB", "peak RSS MiB")
 
 
 async def measure(lab: Lab) -> Finding:
@@ -58,13 +58,15 @@ async def download(lab: Lab, downloader: Downloader, hub: BenchHub, target: Path
 
 def row(name: str, rounds: list[Timed], total: int) -> tuple[str, ...]:
     """Medians of the rounds; the start of the process is part of all of them."""
-    seconds = median([one.seconds for one in rounds])
+    times = [one.seconds for one in rounds]
+    seconds = median(times)
     cpu = median([one.cpu for one in rounds])
     peak = max(one.peak_bytes for one in rounds)
     return (
         name,
         write_number(total / seconds / 1e6),
         write_number(seconds),
+        f"{write_number(min(times))} to {write_number(max(times))}",
         write_number(cpu / total * 1e9),
         write_number(peak / MIB),
     )
