@@ -64,4 +64,11 @@ def test_a_slower_or_larger_agent_misses_its_promises() -> None:
 
 
 def test_a_row_gives_rates_by_the_bytes_of_the_repository() -> None:
-    assert row("x", [Timed(2.0, 1.0, 50 * MIB)], 10**9) == ("x", "500", "2.00", "2.00 to 2.00", "1.00", "50.0")
+    assert row("x", [Timed(2.0, 1.0, 50 * MIB)], 10**9) == (
+        "x",
+        "500",
+        "2.00",
+        "2.00 to 2.00",
+        "1.00",
+        "50.0",
+    )
