@@ -1,7 +1,7 @@
 """O10: every Pod that the operator renders, before the real admission of Pod Security.
 
 Ours meet `restricted` but for the one that writes to a directory of the node; engines meet `baseline` but for
-those that need the node (decision 0010).
+those that need the node (decision 0010), and `restricted` where their runtime says so (decision 0023).
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def admission(api: ApiClient) -> PodSecurity:
     return PodSecurity(api, "rendered")
 
 
-def engine(vendor: str) -> InferenceRuntime:
+def engine(vendor: str, **more: Any) -> InferenceRuntime:
     resources = {"nvidia": "nvidia.com/gpu", "ascend": "huawei.com/Ascend910", "amd": "amd.com/gpu"}
     spec: dict[str, Any] = {
         "vendor": vendor,
         "container": {"image": "example.com/engine:1", "args": ["{{ .Model.Path }}"], "port": {}},
+        **more,
     }
     if vendor in resources:
         spec["accelerator"] = {"resourceName": resources[vendor]}
@@ -64,14 +65,19 @@ def engine(vendor: str) -> InferenceRuntime:
 
 
 def levels(
-    admission: PodSecurity, source: dict[str, Any], cache: dict[str, Any], *, vendor: str, gateways: int
+    admission: PodSecurity,
+    source: dict[str, Any],
+    cache: dict[str, Any],
+    *,
+    on: InferenceRuntime,
+    gateways: int,
 ) -> dict[str, str]:
     """Level by object of everything rendered for a service."""
     spec = {"model": {"source": source}, "runtime": {"name": "engine"}, "cache": cache, **EVERYTHING}
     metadata = {"name": "chat", "namespace": "team", "uid": "uid-of-chat", "generation": 1}
     plan = plan_service(
         LLMService.model_validate({"metadata": metadata, "spec": spec}),
-        runtimes=[engine(vendor)],
+        runtimes=[on],
         defaults=Defaults(gateway_replicas=gateways),
         precedent=NONE,
     )
@@ -84,7 +90,7 @@ def levels(
 def test_o10_pods_of_ours_are_let_in_where_pods_are_restricted(
     admission: PodSecurity, source: str, cache: str, gateways: int
 ) -> None:
-    found = levels(admission, SOURCES[source], CACHES[cache], vendor="nvidia", gateways=gateways)
+    found = levels(admission, SOURCES[source], CACHES[cache], on=engine("nvidia"), gateways=gateways)
     on_the_node = cache == "node" and source != "staged"
     wanted = {
         "Deployment/chat": "privileged" if on_the_node else "baseline",
@@ -104,6 +110,17 @@ def test_o10_pods_of_ours_are_let_in_where_pods_are_restricted(
 def test_o10_engines_keep_to_the_baseline_but_where_drivers_are_mounted(
     admission: PodSecurity, vendor: str, level: str
 ) -> None:
-    found = levels(admission, SOURCES["hub"], CACHES["claim"], vendor=vendor, gateways=1)
+    found = levels(admission, SOURCES["hub"], CACHES["claim"], on=engine(vendor), gateways=1)
     assert found["Deployment/chat"] == level
     assert found["Job/chat-prewarm"] == "restricted"
+
+
+@pytest.mark.parametrize(("source", "cache"), [case for case in CASES if case[1] != "node"], ids=str)
+@pytest.mark.parametrize("user", [{}, {"runAsUser": 1000, "runAsGroup": 0, "fsGroup": 2000}], ids=str)
+def test_o10_a_service_on_a_restricted_runtime_is_let_in_as_a_whole(
+    admission: PodSecurity, source: str, cache: str, user: dict[str, int]
+) -> None:
+    on = engine("nvidia", podSecurity={"level": "restricted", **user})
+    found = levels(admission, SOURCES[source], CACHES[cache], on=on, gateways=2)
+    assert found == dict.fromkeys(found, "restricted")
+    assert len(found) >= 3

@@ -173,9 +173,17 @@ def test_o10_everything_but_the_engine_runs_where_pods_are_restricted(world: Wor
     world.create(cache={"strategy": "SharedPVC", "prewarm": True})
     world.await_phase("ScaledToZero")
     scale(world.api, namespace=world.namespace, deployment="chat", replicas=1)
-    status = world.await_condition("Degraded", "True", "AdmissionDenied")
+    status = world.await_condition("Degraded", "True", "PodSecurityDenied")
     (said,) = {each["message"] for each in status["conditions"] if each["type"] == "Degraded"}
-    assert "PodSecurity" in said
+    assert "set podSecurity.level of the InferenceRuntime to restricted" in said
+
+
+def test_o10_a_service_on_a_restricted_runtime_runs_where_pods_are_restricted(world: World) -> None:
+    enforce(world, "restricted")
+    name = with_runtime(world, image="example.com/engine:1", podSecurity={"level": "restricted"})
+    world.create(cache={"strategy": "SharedPVC", "prewarm": True}, runtime={"name": name})
+    activate(world)
+    world.await_phase("Ready")
 
 
 def test_o10_engines_run_where_pods_keep_to_the_baseline(world: World) -> None:

@@ -98,19 +98,69 @@ def test_l12_a_missed_progress_deadline_overrides_and_tells_the_cause() -> None:
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ('pods "x" is forbidden: exceeded quota: small', Reason.QUOTA_EXCEEDED),
+        ("exceeded quota: small", Reason.QUOTA_EXCEEDED),
         ('admission webhook "policy" denied the request', Reason.ADMISSION_DENIED),
-        ('pods "x" is forbidden: violates PodSecurity "restricted:latest"', Reason.ADMISSION_DENIED),
     ],
 )
 def test_o7_pods_that_can_not_be_created_are_seen(message: str, reason: Reason) -> None:
-    failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
-    deployment: Object = {"spec": {"replicas": 1}, "status": {"conditions": [failure]}}
+    deployment = refused(f'pods "chat-5d8-x7" is forbidden: {message}')
     found = diagnose_backend(state(deployment=deployment))
     assert (found.reason, found.hard) == (reason, True)
     assert message in found.message
     deployment["spec"]["replicas"] = 0
     assert not diagnose_backend(state(deployment=deployment)).hard
+
+
+def refused(message: str) -> Object:
+    failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    return {"spec": {"replicas": 1}, "status": {"conditions": [failure]}}
+
+
+PRIVILEGES = 'allowPrivilegeEscalation != false (container "serving" must set it)'
+DIRECTORY = 'restricted volume types (volume "model-cache" uses restricted volume type "hostPath")'
+
+
+@pytest.mark.parametrize(
+    ("level", "what", "remedy"),
+    [
+        ("restricted", PRIVILEGES, "set podSecurity.level of the InferenceRuntime to restricted"),
+        ("restricted", DIRECTORY, "set cache.strategy to NodeLocalPVC"),
+        ("baseline", 'hostPath volumes (volume "ascend-driver")', "a namespace that enforces privileged"),
+    ],
+)
+def test_o10_a_namespace_whose_pod_security_refuses_a_pod_is_told_with_a_remedy(
+    level: str, what: str, remedy: str
+) -> None:
+    message = f'pods "chat-5d8-x7" is forbidden: violates PodSecurity "{level}:v1.34": {what}'
+    found = diagnose_backend(state(deployment=refused(message)))
+    assert (found.reason, found.hard) == (Reason.POD_SECURITY_DENIED, True)
+    assert f"Pod Security {level!r}, which forbids {what}" in found.message
+    assert remedy in found.message
+
+
+def test_o9_the_name_of_each_pod_that_is_refused_is_not_news() -> None:
+    for rest in ("exceeded quota: small", f'violates PodSecurity "restricted:latest": {PRIVILEGES}', "no"):
+        told = {
+            diagnose_backend(state(deployment=refused(f'pods "chat-5d8-{end}" is forbidden: {rest}'))).message
+            for end in ("aaaaa", "bbbbb")
+        }
+        assert len(told) == 1, told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'container has runAsNonRoot and image will run as root (pod: "chat-1_team(1)", container: serving)',
+        "container has runAsNonRoot and image has non-numeric user (vllm), cannot verify user is non-root",
+    ],
+)
+def test_o10_an_image_that_starts_as_root_where_the_runtime_forbids_it_is_told_with_a_remedy(
+    said: str,
+) -> None:
+    found = diagnose_backend(state(pod(waiting("CreateContainerConfigError", message=said))))
+    assert (found.reason, found.hard) == (Reason.POD_SECURITY_DENIED, True)
+    assert said in found.message
+    assert "set podSecurity.runAsUser" in found.message
 
 
 def claim(phase: str = "Pending", **spec: Any) -> Object:

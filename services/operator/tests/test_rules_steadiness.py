@@ -94,7 +94,7 @@ async def test_o7_a_download_that_can_not_begin_is_told() -> None:
         )
         await cluster.settle(60)
         assert cluster.status()["phase"] == "Prewarming"
-        assert refused in cluster.message("Ready")
+        assert "can't create its Pod: exceeded quota: small" in cluster.message("Ready")
         await cluster.job_is("Complete")
         assert cluster.status()["prewarm"] == {"state": "Complete"}
         cluster.forget_requests()

@@ -87,6 +87,7 @@ class ObservationReason(StrEnum):
     # Not in the v0.4 alpha: failures outside the serving container
     INIT_CONTAINER_FAILED = "InitContainerFailed"
     QUOTA_EXCEEDED = "QuotaExceeded"
+    POD_SECURITY_DENIED = "PodSecurityDenied"
     ADMISSION_DENIED = "AdmissionDenied"
     STORAGE_CLASS_MISSING = "StorageClassMissing"
     SCHEDULING_DELAYED = "SchedulingDelayed"

@@ -9,7 +9,7 @@ from typing import Final
 from noctaya_api import names
 from noctaya_api.conditions import StepReason
 from noctaya_api.quantity import canonical_quantity, parse_quantity
-from noctaya_api.v1alpha1 import LLMService
+from noctaya_api.v1alpha1 import InferenceRuntime, LLMService
 from noctaya_api.v1alpha1.llmservice_delivery import CacheStrategy
 
 from noctaya_operator.plan_error import PlanError
@@ -76,6 +76,16 @@ def check_strategy(service: LLMService) -> None:
     if service.spec.cache.strategy is CacheStrategy.BAKED_IMAGE:
         raise PlanError(
             StepReason.RENDER, "cache.strategy BakedImage is reserved for a later version; use None instead"
+        )
+
+
+def check_level(service: LLMService, runtime: InferenceRuntime) -> None:
+    """Raises PlanError for a cache that an engine at the level `restricted` can't have."""
+    if runtime.spec.restricted and service.spec.cache.strategy is CacheStrategy.HOST_PATH:
+        raise PlanError(
+            StepReason.CACHE,
+            f"cache.strategy HostPath mounts a directory of the node, which podSecurity.level restricted of "
+            f"InferenceRuntime {runtime.name} rules out; use NodeLocalPVC, SharedPVC or None",
         )
 
 

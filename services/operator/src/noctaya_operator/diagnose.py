@@ -17,6 +17,7 @@ from noctaya_api.conditions import ObservationReason
 from noctaya_operator.kube.objects import Object, deleting, key_of
 from noctaya_operator.object_names import ObjectNames
 from noctaya_operator.pull_failure import pull_failure
+from noctaya_operator.refusal import forbidden_user, refusal
 
 _ORDER: Final = {reason: number for number, reason in enumerate(ObservationReason)}
 RESTARTS: Final = 2
@@ -137,9 +138,8 @@ def _of_deployment(state: BackendState) -> Iterator[Finding]:
     failure = condition_of(state.deployment, "ReplicaFailure")
     if failure.get("status") != "True" or state.desired == 0 or state.ready >= state.desired:
         return
-    message = str(failure.get("message") or failure.get("reason") or "the API server refused its Pods")
-    quota = "exceeded quota" in message
-    reason = ObservationReason.QUOTA_EXCEEDED if quota else ObservationReason.ADMISSION_DENIED
+    said = str(failure.get("message") or failure.get("reason") or "the API server refused its Pods")
+    reason, message = refusal(said)
     yield finding(reason, f"Pods of Deployment {state.names.backend.key.name} can't be created: {message}")
 
 
@@ -200,10 +200,11 @@ def _of_main(name: str, pod: Object, status: Mapping[str, Any]) -> Iterator[Find
             f"container {container} of Pod {name} keeps crashing{_exit(last)}; see its previous log",
         )
     elif waiting.get("reason") in _CREATION_ERRORS:
+        said = str(waiting.get("message") or waiting["reason"])
+        user = forbidden_user(said)
         yield finding(
-            ObservationReason.CRASH_LOOP_BACK_OFF,
-            f"container {container} of Pod {name} can't be created: "
-            f"{waiting.get('message') or waiting['reason']}",
+            ObservationReason.CRASH_LOOP_BACK_OFF if user is None else ObservationReason.POD_SECURITY_DENIED,
+            f"container {container} of Pod {name} can't be created: {user or said}",
         )
     if _restarts(status) >= RESTARTS:
         yield finding(

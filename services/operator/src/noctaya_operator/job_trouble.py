@@ -16,11 +16,13 @@ from noctaya_operator.kube.errors import ApiError
 from noctaya_operator.kube.objects import Object, key_of, metadata_of, uid_of
 from noctaya_operator.kube.resources import EVENTS
 from noctaya_operator.prewarm_state import JobState, job_state
+from noctaya_operator.refusal import refusal
 
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
 """Seconds a new Job gets to have a Pod."""
+_PREFIX: Final = "Error creating: "
 AGAIN: Final = (30.0, 600.0)
 """Seconds until a Job without a Pod is looked at again, at first and at most; it grows with the Job's age."""
 
@@ -63,4 +65,5 @@ class JobTroubles:
         ]
         if not notes:
             return None
-        return f"Job {key.name} can't create its Pod: {max(notes)[1]}"
+        _, why = refusal(max(notes)[1].removeprefix(_PREFIX))
+        return f"Job {key.name} can't create its Pod: {why}"

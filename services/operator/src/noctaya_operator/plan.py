@@ -18,7 +18,7 @@ from noctaya_api.v1alpha1.llmservice_delivery import CacheStrategy
 
 from noctaya_operator import precedent as precedents
 from noctaya_operator.accelerators import Accelerator, check_vendor, plan_accelerator
-from noctaya_operator.cache_volume import Cache, check_strategy, keeps_weights, plan_cache
+from noctaya_operator.cache_volume import Cache, check_level, check_strategy, keeps_weights, plan_cache
 from noctaya_operator.defaults import Defaults, Images
 from noctaya_operator.object_names import ObjectNames, ObjectRef
 from noctaya_operator.plan_error import PlanError
@@ -60,6 +60,8 @@ class ServicePlan:
     """Gateway replicas, at least 1; above 1 demand is summed by an aggregate scaler."""
     tracing: tuple[tuple[str, str], ...]
     """Environment of traces; empty for none."""
+    traces_headers_secret: str
+    """Secret with headers for their collector; empty for none."""
     scaling: ScalingIntent
     accelerator: Accelerator
     serving: Serving
@@ -167,6 +169,7 @@ def plan_service(
     scaling = plan_scaling(service, wish)
     accelerator = plan_accelerator(service, runtime)
     check_strategy(service)
+    check_level(service, runtime)
     _check_gateway_images(defaults)
     way = way_of(service, source, precedent)
     reads = engine_reads(way, required=is_required(service, source), precedent=precedent)
@@ -188,6 +191,7 @@ def plan_service(
         images=defaults.images,
         gateways=defaults.gateways,
         tracing=defaults.tracing,
+        traces_headers_secret=defaults.traces_headers_secret,
         scaling=scaling,
         accelerator=accelerator,
         serving=serving,

@@ -24,6 +24,8 @@ EnvEntry = Mapping[str, Any]
 REVISION_FLAG: Final = "--revision"
 NAME_FLAG: Final = "--served-model-name"
 _TAKE_FLAGS: Final = frozenset({Family.VLLM, Family.SGLANG})
+HOME: Final = "/tmp"  # noqa: S108  in the engine's own file system
+USER: Final = "engine"
 MODULES_CACHE: Final = "/tmp/hf-modules"  # noqa: S108  in the engine's own file system
 
 
@@ -72,6 +74,7 @@ def plan_serving(
         model_env(source),
         offline_env(source) if directory else reach_env(source, token=token),
         cache_env() if cached else (),
+        user_env(runtime),
     )
     return Serving(
         command=tuple(command),
@@ -131,6 +134,15 @@ def cache_env() -> tuple[EnvEntry, ...]:
         {"name": names.ENV_HF_HOME, "value": names.HF_CACHE_DIR},
         {"name": names.ENV_MODELSCOPE_CACHE, "value": names.MODELSCOPE_CACHE_DIR},
     )
+
+
+def user_env(runtime: InferenceRuntime) -> tuple[EnvEntry, ...]:
+    """Environment of an engine that runs as a user its image may not know: such a user has `/` as home, where
+    it may not write, and no name, which Python's `getpass` fails over."""
+    asked = runtime.spec.pod_security
+    if asked is None or not asked.run_as_user:
+        return ()
+    return ({"name": "HOME", "value": HOME}, {"name": "USER", "value": USER})
 
 
 def _own_env(runtime: InferenceRuntime, context: TemplateContext) -> list[EnvEntry]:

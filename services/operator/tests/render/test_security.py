@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from noctaya_api.conditions import StepReason
+from noctaya_api.v1alpha1 import InferenceRuntime
 from noctaya_operator.kube.objects import Object
-from samples import OCI, objects, plan, pod_of, runtime, service
+from noctaya_operator.plan import PlanError
+from samples import OCI, engine, objects, plan, pod_of, runtime, service
 
 OURS = ("Deployment/chat-gateway", "Deployment/chat-scaler", "Job/chat-prewarm")
 TLS = {"externalScaler": {"tls": {"serverSecretName": "tls", "authenticationRef": {"name": "mtls"}}}}
@@ -90,3 +93,61 @@ def test_secrets_are_readable_by_the_user_and_nobody_else() -> None:
             volume["secret"]["defaultMode"] for volume in pod_of(found[name])["volumes"] if "secret" in volume
         }
         assert modes <= {0o440}
+
+
+def held_to(level: str = "restricted", **more: int) -> InferenceRuntime:
+    asked: Object = {"level": level, **more}
+    return runtime(podSecurity=asked)
+
+
+@pytest.mark.parametrize("uri", ["hf://org/model", OCI, "pvc://models/tiny"])
+@pytest.mark.parametrize("user", [{}, {"runAsUser": 1000}])
+def test_o10_a_service_on_a_restricted_runtime_is_restricted_as_a_whole(
+    uri: str, user: dict[str, int]
+) -> None:
+    given = service(uri=uri, cache={"prewarm": True}, scaling=TLS, endpoint=KEYS)
+    found = objects(plan(given, on=held_to(**user), gateways=2))
+    pods = {name: pod_of(each) for name, each in found.items() if "template" in each.get("spec", {})}
+    assert {name: list(violations(pod)) for name, pod in pods.items()} == {name: [] for name in pods}
+    assert "Deployment/chat" in pods
+
+
+def test_o10_an_engine_runs_as_whom_its_runtime_says_and_the_cache_is_its_groups() -> None:
+    found = objects(
+        plan(service(cache={"prewarm": True}), on=held_to(runAsUser=1000, runAsGroup=0, fsGroup=2000))
+    )
+    context = pod_of(found["Deployment/chat"])["securityContext"]
+    assert (context["runAsUser"], context["runAsGroup"], context["fsGroup"]) == (1000, 0, 2000)
+    assert context["fsGroupChangePolicy"] == "OnRootMismatch"
+    job = pod_of(found["Job/chat-prewarm"])["securityContext"]
+    assert (job["runAsUser"], job["fsGroup"]) == (65532, 2000)
+
+
+def test_o10_the_user_of_an_image_is_kept_unless_the_runtime_names_another() -> None:
+    planned = plan(on=held_to())
+    context = pod_of(objects(planned)["Deployment/chat"])["securityContext"]
+    assert "runAsUser" not in context
+    assert context["fsGroup"] == 65532
+    assert {"HOME", "USER"}.isdisjoint(entry["name"] for entry in engine(planned).get("env", ()))
+
+
+def test_o10_the_level_baseline_denies_no_more_than_no_level_at_all() -> None:
+    pod = pod_of(objects(plan(on=held_to("baseline", runAsUser=0)))["Deployment/chat"])
+    assert list(violations(pod)) == ["serving has capabilities", "serving may be root"]
+    assert pod["securityContext"]["runAsUser"] == 0
+
+
+def test_a_user_that_the_image_may_not_know_has_a_home_and_a_name_unless_the_runtime_says_so() -> None:
+    env = {entry["name"]: entry["value"] for entry in engine(plan(on=held_to(runAsUser=1000)))["env"]}
+    assert (env["HOME"], env["USER"]) == ("/tmp", "engine")
+    own = [{"name": "HOME", "value": "/home/vllm"}]
+    on = runtime(podSecurity={"runAsUser": 1000}, container={"env": own})
+    env = {entry["name"]: entry["value"] for entry in engine(plan(on=on))["env"]}
+    assert env["HOME"] == "/home/vllm"
+
+
+def test_o10_a_directory_of_the_node_is_refused_before_anything_is_written() -> None:
+    with pytest.raises(PlanError, match="use NodeLocalPVC, SharedPVC or None") as refused:
+        plan(service(cache={"strategy": "HostPath"}), on=held_to())
+    assert refused.value.reason is StepReason.CACHE
+    assert plan(service(cache={"strategy": "HostPath"}), on=held_to("baseline")).cache is not None

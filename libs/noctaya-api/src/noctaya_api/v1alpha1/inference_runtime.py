@@ -10,6 +10,7 @@ from pydantic import Field
 
 from noctaya_api.v1alpha1.base import LIST_MAP_KEYS, LIST_TYPE, Condition, KubeModel, ObjectMeta, Rule
 from noctaya_api.v1alpha1.core import EnvVar, Probe, Toleration
+from noctaya_api.v1alpha1.pod_security import PodSecurity, PodSecurityLevel
 from noctaya_api.v1alpha1.scalars import Bool, Int32, Int64, NonEmpty, StringMap
 from noctaya_api.v1alpha1.vendor import Vendor
 
@@ -141,6 +142,12 @@ class InferenceRuntimeSpec(KubeModel):
             holds=lambda spec: spec.vendor is Vendor.CPU or spec.accelerator.resource_name is not None,
             message="accelerator.resourceName must be given unless the vendor is cpu",
         ),
+        Rule(
+            cel="self.vendor != 'ascend' || !has(self.podSecurity) || self.podSecurity.level != 'restricted'",
+            holds=lambda spec: spec.vendor is not Vendor.ASCEND or not spec.restricted,
+            message="podSecurity.level can't be restricted with the vendor ascend, whose drivers are "
+            "directories of the node",
+        ),
     )
 
     family: Family = Field(default=Family.VLLM, description="Inference engine. For information only.")
@@ -154,9 +161,19 @@ class InferenceRuntimeSpec(KubeModel):
     )
     health: Health | None = Field(default=None, description="Probes of the serving container.")
     lifecycle: Lifecycle | None = Field(default=None, description="How a replica ends.")
+    pod_security: PodSecurity | None = Field(
+        default=None,
+        description="What the engine is denied, and whom it runs as. If absent its image decides, within the "
+        "level baseline.",
+    )
     metrics: Metrics | None = Field(
         default=None, description="Names of the engine's metrics, for dashboards."
     )
+
+    @property
+    def restricted(self) -> bool:
+        """Whether Pods of the engine are to meet the level `restricted`."""
+        return self.pod_security is not None and self.pod_security.level is PodSecurityLevel.RESTRICTED
 
 
 class InferenceRuntimeStatus(KubeModel):

@@ -108,6 +108,13 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "A ResourceQuota of the namespace leaves no room for the Pod.",
         "Raise the quota, or lower `spec.resources` or `spec.scaling.max`.",
     ),
+    ObservationReason.POD_SECURITY_DENIED: Remedy(
+        "The engine asks for more than the Pod Security of the namespace gives, or its image starts as root "
+        "where the runtime forbids that.",
+        "Set `podSecurity.level: restricted` in the InferenceRuntime, and `runAsUser` if its image starts "
+        "as root; or let the namespace enforce `baseline`. Directories of the node (HostPath caches, Ascend) "
+        "take `privileged`.",
+    ),
     ObservationReason.ADMISSION_DENIED: Remedy(
         "An admission policy refused the Pod.",
         "The message names the policy. Change the policy, or the runtime so that its Pods pass.",
@@ -190,7 +197,7 @@ REMEDIES: Final[dict[str, Remedy]] = {
         "Raise `spec.scaling.max` if replicas are busy, `spec.endpoint.maxQueue` if they are only starting.",
     ),
     KEDA_NOT_LISTENING: Remedy(
-        "Requests are held, and nobody who could start a replica hears of it.",
+        "Requests are held, or would be, and nobody who could start a replica hears of it.",
         "`noctaya doctor` says whether KEDA runs; else a NetworkPolicy on port 9090, or mTLS on one side.",
     ),
     StepReason.DEMAND_AUTHENTICATION: Remedy(

@@ -134,6 +134,8 @@ def _mounted(plan: ServicePlan) -> list[mounts.Mounted]:
         found.append(mounts.demand_token(plan.names.demand_secret.key.name))
     elif plan.scaling.tls is not None:
         found.append(mounts.scaler_tls(plan.scaling.tls.server_secret_name))
+    if plan.traces_headers_secret:
+        found.append(mounts.trace_headers(plan.traces_headers_secret))
     return found
 
 

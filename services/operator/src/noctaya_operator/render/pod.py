@@ -26,7 +26,8 @@ SHARED_MEMORY: Final = "dshm"
 
 def render_backend_pod(plan: ServicePlan) -> Object:
     """Spec of the backend's Pods."""
-    pod: Object = {"automountServiceAccountToken": False, "securityContext": security.engine_pod()}
+    context = security.engine_pod(plan.runtime.spec.pod_security)
+    pod: Object = {"automountServiceAccountToken": False, "securityContext": context}
     pod |= placement(plan)
     if plan.kept_on_one_node:
         pod["affinity"] = beside_the_weights(plan)
@@ -101,7 +102,7 @@ def _serving(plan: ServicePlan) -> Object:
         container["livenessProbe"] = liveness
     if drain := _drain_seconds(plan):
         container["lifecycle"] = {"preStop": {"exec": {"command": ["/bin/sh", "-c", f"sleep {drain}"]}}}
-    container["securityContext"] = security.engine_container()
+    container["securityContext"] = security.engine_container(runtime.spec.pod_security)
     container["volumeMounts"] = _mounts(plan)
     return container
 

@@ -95,10 +95,11 @@ def _hash(plan: ServicePlan, prewarm: Prewarm) -> str:
 
 
 def _pod(plan: ServicePlan, prewarm: Prewarm, *, prune: bool) -> Object:
+    engine = plan.runtime.spec.pod_security
     pod: Object = {
         "restartPolicy": "OnFailure",
         "automountServiceAccountToken": False,
-        "securityContext": security.root_pod() if prewarm.as_root else security.writing_pod(),
+        "securityContext": security.root_pod() if prewarm.as_root else security.writing_pod(engine),
         **placement(plan),
     }
     if plan.cache is not None and plan.cache.one_node:

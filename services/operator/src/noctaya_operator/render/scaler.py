@@ -77,4 +77,6 @@ def _mounted(plan: ServicePlan) -> list[mounts.Mounted]:
     found = [mounts.demand_token(plan.names.demand_secret.key.name)]
     if plan.scaling.tls is not None:
         found.append(mounts.scaler_tls(plan.scaling.tls.server_secret_name))
+    if plan.traces_headers_secret:
+        found.append(mounts.trace_headers(plan.traces_headers_secret))
     return found

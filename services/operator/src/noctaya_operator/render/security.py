@@ -1,12 +1,15 @@
 """Security contexts: `restricted` Pod Security for our containers, what engines bear for theirs.
 
-Engine images run as root and write where they like, so their containers get what no engine needs to be
-without: the runtime's default seccomp profile and no way to gain privileges (decision 0010).
+Most engine images run as root and write where they like, so their containers are denied what no engine needs:
+any seccomp profile but the default one, and ways to gain privileges (decision 0010). What an engine can do
+without besides, its InferenceRuntime says (decision 0023).
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+from noctaya_api.v1alpha1.pod_security import VOLUME_GROUP, PodSecurity, PodSecurityLevel
 
 from noctaya_operator.kube.objects import Object
 
@@ -18,21 +21,22 @@ GUEST_SECRET_MODE: Final = 0o444
 """The same in an engine's Pod, whose user is not known here."""
 
 
-def restricted_pod() -> Object:
-    """Security context of a Pod whose containers are all ours."""
+def restricted_pod(*, group: int = NON_ROOT) -> Object:
+    """Security context of a Pod whose containers are all ours; `group` is what its volumes belong to."""
     return {
         "runAsNonRoot": True,
         "runAsUser": NON_ROOT,
         "runAsGroup": NON_ROOT,
-        "fsGroup": NON_ROOT,
+        "fsGroup": group,
         "seccompProfile": _runtime_default(),
     }
 
 
-def writing_pod() -> Object:
-    """The same for a Pod that writes to a claim. Volumes that already belong to its group are not walked
-    through again."""
-    return {**restricted_pod(), "fsGroupChangePolicy": "OnRootMismatch"}
+def writing_pod(engine: PodSecurity | None) -> Object:
+    """The same for a Pod that writes to a claim, which belongs to the group that the engine's Pod names.
+    Volumes that already belong to it are not walked through again."""
+    group = VOLUME_GROUP if engine is None else engine.volume_group
+    return {**restricted_pod(group=group), "fsGroupChangePolicy": "OnRootMismatch"}
 
 
 def root_pod() -> Object:
@@ -60,14 +64,29 @@ def guest_container() -> Object:
     }
 
 
-def engine_pod() -> Object:
-    """Security context of an engine's Pod."""
-    return {"seccompProfile": _runtime_default()}
+def engine_pod(asked: PodSecurity | None) -> Object:
+    """Security context of an engine's Pod; `asked` is what its InferenceRuntime says of it."""
+    context = Object(seccompProfile=_runtime_default())
+    if asked is None:
+        return context
+    if _restricted(asked):
+        context["runAsNonRoot"] = True
+    if asked.run_as_user is not None:
+        context["runAsUser"] = asked.run_as_user
+    if asked.run_as_group is not None:
+        context["runAsGroup"] = asked.run_as_group
+    return {**context, "fsGroup": asked.volume_group, "fsGroupChangePolicy": "OnRootMismatch"}
 
 
-def engine_container() -> Object:
-    """Security context of an engine's container."""
-    return {"allowPrivilegeEscalation": False}
+def engine_container(asked: PodSecurity | None) -> Object:
+    """Security context of an engine's container. Its image stays writable: engines compile kernels and unpack
+    code beside their own."""
+    denied: Object = {"allowPrivilegeEscalation": False}
+    return {**denied, "capabilities": {"drop": ["ALL"]}} if _restricted(asked) else denied
+
+
+def _restricted(asked: PodSecurity | None) -> bool:
+    return asked is not None and asked.level is PodSecurityLevel.RESTRICTED
 
 
 def _runtime_default() -> Object:
