@@ -1,7 +1,8 @@
 """Numbers of a running gateway, from its public `/metrics`."""
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import httpx
@@ -48,9 +49,22 @@ class GatewayProbe:
 
 def parse_stats(text: str) -> GatewayStats:
     """Read what is needed of the Prometheus text; a number that isn't there is 0."""
-    samples = {name: float(value) for name, value in SAMPLE.findall(text)}
+    samples = _numbers(SAMPLE.findall(text))
     return GatewayStats(
         demand=int(samples.get("demand", 0)),
         pending=int(samples.get("pending", 0)),
-        moments={name: float(value) for name, value in MOMENT.findall(text)},
+        moments=_numbers(MOMENT.findall(text)),
     )
+
+
+def _numbers(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Those that are numbers one can count with."""
+    found = {}
+    for name, text in pairs:
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            found[name] = value
+    return found

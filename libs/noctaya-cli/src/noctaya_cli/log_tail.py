@@ -9,6 +9,8 @@ from pathlib import Path
 TAIL = 8_192
 POLL = 0.2
 CHUNK = 65_536
+LINE_LIMIT = 1 << 20
+"""Bytes of a line that is kept until its end comes."""
 SIZE_LIMIT = 64 << 20
 """Bytes after which a log is moved aside; with the one before it, that bounds what a process can fill."""
 
@@ -30,7 +32,7 @@ def message_of(line: str) -> str:
     """The `msg` of a line of JSON; any other line as it is."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line
     return str(record["msg"]) if isinstance(record, dict) and "msg" in record else line
 
@@ -82,6 +84,9 @@ class LogFollower:
             return False
         self._offset += len(data)
         *lines, self._partial = (self._partial + data).split(b"\n")
+        if len(self._partial) > LINE_LIMIT:
+            lines.append(self._partial)
+            self._partial = b""
         for line in lines:
             self._show(line.decode(errors="replace").rstrip("\r"))
         return bool(data)

@@ -16,6 +16,7 @@ from rich.text import Text
 from noctaya_cli.events import Event, EventKind
 from noctaya_cli.sentences import describe, describe_activation
 from noctaya_cli.status import Phase, ServiceStatus
+from noctaya_cli.terminal import plain
 from noctaya_cli.timeline import Activation, Mark, TimelineRecorder
 
 REFRESH = 0.25
@@ -60,7 +61,7 @@ class PlainLines:
         moment = time.time() if wall is None else wall
         clock = time.strftime("%H:%M:%S", time.localtime(moment))
         try:
-            self._out.write(f"{clock}.{int(moment * 1000) % 1000:03d} {source}: {text}\n")
+            self._out.write(f"{clock}.{int(moment * 1000) % 1000:03d} {source}: {plain(text)}\n")
             self._out.flush()
         except OSError:  # whoever read it is gone, which is no reason to end the services
             self._out = io.StringIO()
@@ -82,11 +83,11 @@ class LiveView:
         """Remember one event for the list of recent ones."""
         sentence = describe(event)
         if sentence is not None:
-            self._recent.append((event.wall, event.service, sentence))
+            self._recent.append((event.wall, event.service, plain(sentence)))
 
     def line(self, source: str, text: str) -> None:
         """Print a line of a process above the picture."""
-        self._console.print(Text(f"{source}: ", style="dim").append(text))
+        self._console.print(Text(f"{source}: ", style="dim").append(plain(text)))
 
     async def run(self) -> None:
         """Draw until cancelled; the last picture stays on the screen."""
@@ -127,7 +128,7 @@ def render_service(status: ServiceStatus, *, now: float) -> RenderableType:
     head.append(f"  demand {unknown(status.demand)}  queue {unknown(status.pending)}")
     body: list[RenderableType] = [head, Text(f"  {status.url}", style="underline")]
     if status.reason:
-        body.append(Text(f"  {status.reason}", style="red"))
+        body.append(Text(f"  {plain(status.reason)}", style="red"))
     if status.activation is not None and status.activation.marks:
         body.append(render_activation(status.activation, now=now))
     return Group(*body)

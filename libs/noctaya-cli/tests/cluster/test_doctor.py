@@ -1,14 +1,11 @@
 """Each finding of `noctaya doctor`, by breaking one thing of a healthy cluster."""
 
-import base64
 import json
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 from noctaya_cli.cluster.access import Cluster
 from noctaya_cli.cluster.doctor import draw_finding, examine, summary
 from noctaya_cli.cluster.finding import Finding, Level
@@ -173,46 +170,11 @@ def test_every_problem_has_a_remedy(api: FakeApi, cluster: Cluster) -> None:
     assert [each for each in found if not each.remedy] == []
 
 
-def secured(api: FakeApi, expires: timedelta) -> None:
-    service = objects.llm_service()
-    service["spec"]["scaling"]["externalScaler"] = {"tls": {"serverSecretName": "scaler-tls"}}
-    api.collections[objects.ALL_SERVICES] = [service]
-    pem = (
-        trustme.CA().issue_cert("chat-scaler.models.svc", not_after=NOW + expires).cert_chain_pems[0].bytes()
-    )
-    api.objects["/api/v1/namespaces/models/secrets/scaler-tls"] = {
-        "data": {"tls.crt": base64.b64encode(pem).decode()}
-    }
-
-
-@pytest.mark.parametrize(
-    ("expires", "found"),
-    [
-        (timedelta(days=-3), ("problem", "expired 3 days ago")),
-        (timedelta(days=5, hours=1), ("warning", "expires in 5 days")),
-        (timedelta(days=90, hours=1), None),
-    ],
-)
-def test_certificates_are_looked_at(
-    api: FakeApi, cluster: Cluster, expires: timedelta, found: tuple[str, str] | None
-) -> None:
-    secured(api, expires)
-    told = [(level, what) for level, area, what in bad(cluster) if area == "certificates"]
-    if found is None:
-        assert told == []
-    else:
-        assert [(level, found[1] in what) for level, what in told] == [(found[0], True)]
-
-
-def test_a_certificate_that_can_not_be_read_is_a_problem(api: FakeApi, cluster: Cluster) -> None:
-    secured(api, timedelta(days=90))
-    api.objects["/api/v1/namespaces/models/secrets/scaler-tls"] = {"data": {"tls.crt": "bm9uZQ=="}}
-    assert [(level, area) for level, area, _ in bad(cluster)] == [("problem", "certificates")]
-
-
 def test_what_can_not_be_looked_at_does_not_end_the_examination(api: FakeApi, cluster: Cluster) -> None:
     api.forbidden |= {"/storageclasses", "/secrets/", "/proxy/", "/customresourcedefinitions"}
-    secured(api, timedelta(days=90))
+    service = objects.llm_service()
+    service["spec"]["scaling"]["externalScaler"] = {"tls": {"serverSecretName": "scaler-tls"}}
+    with_services(service)(api)
     found = list(examine(cluster, now=NOW))
     unknown = {each.area for each in found if each.level is Level.UNKNOWN}
     assert unknown == {"crds", "keda", "storage", "demand", "certificates"}

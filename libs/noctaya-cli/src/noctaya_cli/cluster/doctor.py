@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from noctaya_cli.cluster.access import ClusterError, Object, services_path
+from noctaya_cli.cluster.certificate_checks import check_certificates
 from noctaya_cli.cluster.finding import SIGN, Finding, Level, look
-from noctaya_cli.cluster.fleet_checks import check_certificates, check_gateways, check_services, check_streams
+from noctaya_cli.cluster.fleet_checks import check_gateways, check_services, check_streams
 from noctaya_cli.cluster.operator_checks import Reviewer, check_operator, check_rights
 from noctaya_cli.cluster.platform_checks import (
     check_crds,
@@ -49,7 +50,7 @@ def draw_finding(finding: Finding, *, width: int) -> Iterator[str]:
     head = f"{SIGN[finding.level]} {finding.area:<12} "
     yield from textwrap.wrap(
         finding.what,
-        width=max(width, 50),
+        width=max(width, 30),
         initial_indent=head,
         subsequent_indent=" " * len(head),
         break_long_words=False,
@@ -58,7 +59,7 @@ def draw_finding(finding: Finding, *, width: int) -> Iterator[str]:
     if finding.remedy:
         yield from textwrap.wrap(
             finding.remedy,
-            width=max(width, 50),
+            width=max(width, 30),
             initial_indent=" " * len(head) + "→ ",
             subsequent_indent=" " * len(head) + "  ",
             break_long_words=False,

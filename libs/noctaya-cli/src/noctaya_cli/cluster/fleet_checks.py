@@ -1,22 +1,19 @@
-"""The services themselves: conditions, autoscaler, KEDA's stream, gateways, certificates, mixed versions."""
+"""The services themselves: conditions, autoscaler, KEDA's stream, gateways, mixed versions."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from noctaya_api import names
 
-from noctaya_cli.cluster.access import ClusterError, NotAllowed, NotThere, Object, Reader, core_path
+from noctaya_cli.cluster.access import ClusterError, NotAllowed, Object, Reader, core_path
 from noctaya_cli.cluster.demand import gateway_pods, service_of
 from noctaya_cli.cluster.finding import Finding, Level, good, problem, warning
+from noctaya_cli.cluster.pod_metrics import name_of, pods_by_service, read_metrics
 from noctaya_cli.cluster.remedies import QUEUE_FULL, remedy
 from noctaya_cli.cluster.service_view import view_of
 
-EXPIRES_SOON: Final = 14.0
-"""Days; what certificate issuers commonly renew within."""
 UNDELIVERED: Final = 5.0
 """Seconds a cold request's demand may be on its way; the gateway retries every 2 s."""
 
@@ -52,8 +49,8 @@ def check_services(services: list[Object]) -> Iterator[Finding]:
 def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
     """Whether KEDA listens to each service's scaler, and whether demand gets through."""
     labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
-    aggregates = _by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}"))
-    gateways = _by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}"))
+    aggregates = pods_by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}"))
+    gateways = pods_by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}"))
     heard = 0
     for service in services:
         meta = service.get("metadata") or {}
@@ -63,12 +60,12 @@ def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
         streams, unread = 0, False
         for pod, port in (*fronts, *scalers):
             try:
-                numbers = _metrics(cluster, pod, port)
+                numbers = read_metrics(cluster, pod, port)
             except NotAllowed:
                 raise
             except ClusterError as error:
                 unread = True
-                what = f"{key[0]}/{key[1]}: Pod {_name(pod)} could not be asked: {error}"
+                what = f"{key[0]}/{key[1]}: Pod {name_of(pod)} could not be asked: {error}"
                 yield Finding(area="demand", level=Level.UNKNOWN, what=what)
                 continue
             streams += int(numbers.get("noctaya_gateway_scaler_streams", 0))
@@ -78,7 +75,7 @@ def check_streams(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
                 advice = remedy(QUEUE_FULL)
                 yield problem(
                     "demand",
-                    f"{key[0]}/{key[1]}: queue full: all {slots} slots of {_name(pod)} are taken",
+                    f"{key[0]}/{key[1]}: queue full: all {slots} slots of {name_of(pod)} are taken",
                     remedy=f"{advice.meaning} {advice.action}" if advice else "",
                 )
             if waiting > UNDELIVERED:
@@ -130,85 +127,3 @@ def check_gateways(cluster: Reader, services: list[Object]) -> Iterator[Finding]
         )
     if ready:
         yield good("gateways", f"{sum(ready.values())} of {len(pods)} gateways ready")
-
-
-def check_certificates(cluster: Reader, services: list[Object], *, now: datetime) -> Iterator[Finding]:
-    """How long the certificates of the scalers are good for."""
-    for service in services:
-        meta = service.get("metadata") or {}
-        namespace, name = str(meta.get("namespace")), str(meta.get("name"))
-        tls = (((service.get("spec") or {}).get("scaling") or {}).get("externalScaler") or {}).get(
-            "tls"
-        ) or {}
-        secret = tls.get("serverSecretName")
-        if not secret:
-            continue
-        where = f"{namespace}/{secret}, the certificate of {name}'s scaler"
-        try:
-            data = cluster.get(f"{core_path('secrets', namespace)}/{secret}").get("data") or {}
-            ends = _not_after(base64.b64decode(data.get("tls.crt") or ""))
-        except NotThere:
-            yield problem(
-                "certificates", f"{where}, doesn't exist", remedy="Create the Secret; KEDA can't connect."
-            )
-            continue
-        except NotAllowed:
-            yield Finding(
-                area="certificates",
-                level=Level.UNKNOWN,
-                what=f"{where}: reading it takes the right to get Secrets",
-            )
-            continue
-        except ValueError as error:
-            yield problem("certificates", f"{where}, can't be read: {error}", remedy="Issue it again.")
-            continue
-        days = (ends - now).total_seconds() / 86400
-        if days <= 0:
-            yield problem(
-                "certificates",
-                f"{where}, expired {-days:.0f} days ago",
-                remedy="Renew it; it is reloaded by itself.",
-            )
-        elif days < EXPIRES_SOON:
-            yield warning(
-                "certificates",
-                f"{where}, expires in {days:.0f} days",
-                remedy="Renew it; it is reloaded by itself.",
-            )
-        else:
-            yield good("certificates", f"{where}: good for {days:.0f} days")
-
-
-def _not_after(pem: bytes) -> datetime:
-    from cryptography.x509 import load_pem_x509_certificate  # noqa: PLC0415 - only where there is one
-
-    return load_pem_x509_certificate(pem).not_valid_after_utc
-
-
-def _by_service(pods: list[Object]) -> dict[tuple[str, str], list[Object]]:
-    """Pods of gateways or scalers that stay, by namespace and service."""
-    found: dict[tuple[str, str], list[Object]] = {}
-    for pod in pods:
-        meta = pod.get("metadata") or {}
-        labels = meta.get("labels") or {}
-        service = labels.get(names.LABEL_SCALER) or labels.get(names.LABEL_GATEWAY)
-        if not meta.get("deletionTimestamp"):
-            found.setdefault((str(meta.get("namespace")), str(service)), []).append(pod)
-    return found
-
-
-def _name(pod: Object) -> str:
-    return str((pod.get("metadata") or {}).get("name"))
-
-
-def _metrics(cluster: Reader, pod: Object, port: int) -> dict[str, float]:
-    meta = pod.get("metadata") or {}
-    path = (
-        f"{core_path('pods', str(meta.get('namespace')))}/{meta.get('name')}:{port}/proxy{names.PATH_METRICS}"
-    )
-    found = {}
-    for line in cluster.text(path).splitlines():
-        name, _, value = line.partition(" ")
-        if name.startswith("noctaya_") and "{" not in name:
-            found[name] = float(value)
-    return found
