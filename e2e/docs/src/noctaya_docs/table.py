@@ -158,5 +158,6 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
     "examples/security/README.md": {
         "kubectl label namespace apps serving.noctaya.io/client-access=true": api("labeled"),
         "kubectl apply -n models -k examples/security/network-policies": api("created"),
+        "kubectl label namespace models pod-security.kubernetes.io/enforce=restricted": api("labeled"),
     },
 }

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from noctaya_api.conditions import StepReason
+from noctaya_api.manifests import load_manifests
 from noctaya_api.v1alpha1 import InferenceRuntime
 from noctaya_operator.kube.objects import Object
 from noctaya_operator.plan import PlanError
 from samples import OCI, engine, objects, plan, pod_of, runtime, service
 
+EXAMPLES = Path(__file__).parents[4] / "examples"
 OURS = ("Deployment/chat-gateway", "Deployment/chat-scaler", "Job/chat-prewarm")
 TLS = {"externalScaler": {"tls": {"serverSecretName": "tls", "authenticationRef": {"name": "mtls"}}}}
 KEYS = {"authentication": {"secretRef": {"name": "keys", "key": "k"}}}
@@ -151,3 +154,10 @@ def test_o10_a_directory_of_the_node_is_refused_before_anything_is_written() -> 
         plan(service(cache={"strategy": "HostPath"}), on=held_to())
     assert refused.value.reason is StepReason.CACHE
     assert plan(service(cache={"strategy": "HostPath"}), on=held_to("baseline")).cache is not None
+
+
+def test_o10_the_example_for_cpus_is_restricted_as_a_whole() -> None:
+    found = load_manifests([EXAMPLES / "quickstart"])
+    for name, each in objects(plan(found.services[0], on=found.runtimes[0], gateways=2)).items():
+        if "template" in each.get("spec", {}):
+            assert list(violations(pod_of(each))) == [], name
