@@ -7,6 +7,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -19,6 +21,7 @@ from noctaya_operator.kinds import LLM_SERVICES
 from noctaya_operator.kube.access import AccessError
 from noctaya_operator.kube.leader import LeadershipLost
 from noctaya_operator.kube.resources import DEPLOYMENTS, LEASES
+from noctaya_operator.kube.server_clock import ServerClock
 from noctaya_operator.settings import OperatorSettings
 from samples import raw_service
 
@@ -139,6 +142,19 @@ async def test_of_two_one_works_and_the_other_takes_over_at_once(
             await until(fake_apiserver, "third-gateway")
         assert successor != leader
     assert holder(fake_apiserver) == ""
+
+
+async def test_with_a_wrong_clock_it_tells_the_api_servers_time(
+    fake_apiserver: FakeApiServer, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = partial(ServerClock, own=lambda: datetime.now(UTC) + timedelta(hours=1))
+    monkeypatch.setattr("noctaya_operator.app.ServerClock", wrong)
+    async with running(settings(kubeconfig, leader_elect=True)):
+        await held(fake_apiserver)
+        lease = fake_apiserver.find(LEASES, "noctaya-system", LEASE)
+    assert lease is not None
+    renewed = datetime.fromisoformat(lease["spec"]["renewTime"])
+    assert abs(renewed - datetime.now(UTC)) < timedelta(minutes=5)
 
 
 async def test_a_leader_that_lost_its_lease_ends(fake_apiserver: FakeApiServer, kubeconfig: str) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from noctaya_operator.kube.client import KubeClient
 from noctaya_operator.kube.leader import LeaderElector, LeadershipLost, LeaseTiming
 from noctaya_operator.kube.metrics import KubeMetrics
 from noctaya_operator.kube.objects import Key
+from noctaya_operator.kube.server_clock import ServerClock
+from noctaya_operator.kube.transport import RequestDone
 from noctaya_operator.operator import Operator
 from noctaya_operator.settings import OFF, PROGRAM, OperatorSettings, load_settings, pod_namespace
 
@@ -56,12 +59,18 @@ async def serve(
     namespace = pod_namespace()
     tracing = configure_tracing(PROGRAM, attributes={"k8s.namespace.name": namespace} if namespace else {})
     metrics = KubeMetrics(registry)
+    clock = ServerClock()
+
+    def observe(done: RequestDone) -> None:
+        metrics.request_done(done)
+        clock.heard(done)
+
     client = await KubeClient.connect(
         settings.kubeconfig or None,
         context=settings.context or None,
         resources=kinds.ALL,
         user_agent=f"{PROGRAM}/{version(PROGRAM)}",
-        observe=metrics.request_done,
+        observe=observe,
     )
     operator = Operator(
         client,
@@ -69,10 +78,11 @@ async def serve(
         registry=registry,
         namespaces=settings.namespaces or None,
         workers=settings.workers,
+        now=clock.now,
         kube_metrics=metrics,
         tracing=tracing,
     )
-    elector = _elector(settings, client, operator, metrics)
+    elector = _elector(settings, client, operator, metrics, now=clock.now)
     servers = [
         HttpServer(app, listen=address)
         for app, address in (
@@ -140,7 +150,12 @@ async def _flush(operator: Operator) -> None:
 
 
 def _elector(
-    settings: OperatorSettings, client: KubeClient, operator: Operator, metrics: KubeMetrics
+    settings: OperatorSettings,
+    client: KubeClient,
+    operator: Operator,
+    metrics: KubeMetrics,
+    *,
+    now: Callable[[], datetime],
 ) -> LeaderElector | None:
     if not settings.leader_elect:
         return None
@@ -155,6 +170,7 @@ def _elector(
             renew_deadline=settings.renew_deadline,
             retry=settings.retry_period,
         ),
+        now=now,
         on_change=lambda leading: metrics.leading(lease.name, leading=leading),
     )
 

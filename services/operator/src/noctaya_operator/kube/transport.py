@@ -47,6 +47,8 @@ class RequestDone(NamedTuple):
     """0 when there was no answer."""
     seconds: float
     """For a watch: until its head arrived."""
+    date: str = ""
+    """When the answer was made, by the server's clock: its header `Date`, empty when there is none."""
 
 
 class Call(NamedTuple):
@@ -182,16 +184,18 @@ class HttpTransport:
             headers["Authorization"] = authorization
         url = self.server + call.path + (f"?{urlencode(call.query)}" if call.query else "")
         clock = asyncio.get_running_loop().time
-        started, status = clock(), 0
+        started, status, date = clock(), 0, ""
         try:
             answer = await self._client().request(
                 call.method, url, headers=headers, body=call.body, _request_timeout=limits
             )
             response: aiohttp.ClientResponse = answer.response
-            status = response.status
+            status, date = response.status, response.headers.get("Date", "")
         finally:
             host = urlsplit(self.server).netloc
-            self._observe(RequestDone(call.verb, call.method, call.resource, host, status, clock() - started))
+            self._observe(
+                RequestDone(call.verb, call.method, call.resource, host, status, clock() - started, date)
+            )
         return response
 
     def _client(self) -> Any:
