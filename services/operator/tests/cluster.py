@@ -219,13 +219,20 @@ class Cluster:
         await self.settle()
 
     async def job_is(
-        self, condition: str, *, name: str = "chat", message: str = "", at: datetime | None = None
+        self,
+        condition: str,
+        *,
+        name: str = "chat",
+        message: str = "",
+        at: datetime | None = None,
+        ended: datetime | None = None,
     ) -> None:
-        """The prewarm Job ends."""
+        """The prewarm Job ends; `at` is when it began, and unless given otherwise when it ended."""
         entry = {"type": condition, "status": "True", "message": message}
         status: Object = {"conditions": [entry]}
         if at is not None:
-            entry["lastTransitionTime"] = status["startTime"] = at.isoformat()
+            status["startTime"] = at.isoformat()
+            entry["lastTransitionTime"] = (ended or at).isoformat()
         self.server.set_status(JOBS, NAMESPACE, f"{name}-prewarm", status)
         await self.settle()
 

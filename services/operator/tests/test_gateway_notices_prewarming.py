@@ -15,8 +15,8 @@ URL = "http://10.0.0.7:8080/progress"
 RUNNING = {**running(container="prewarm"), "phase": "Running", "podIP": "10.0.0.7"}
 
 
-def notice(seconds: float | None = None, message: str = "m") -> str:
-    told = {"message": message}
+def notice(seconds: float | None = None, message: str = "m", *, state: str | None = None) -> str:
+    told = {"message": message} | ({"state": state} if state else {})
     if seconds is not None:
         told["readyAt"] = (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return json.dumps(told)
@@ -37,6 +37,10 @@ def notice(seconds: float | None = None, message: str = "m") -> str:
         (notice(), notice(60), False),
         (notice(60), notice(), True),
         (notice(message="m"), notice(message="n"), False),
+        (notice(60, state="failed"), notice(60), False),
+        (notice(60), notice(60, state="failed"), False),
+        (notice(60, state="failed"), notice(61, state="failed"), True),
+        (notice(60, state="asleep"), notice(61, state="asleep"), False),
         ("not JSON", notice(), False),
         ("[]", notice(), False),
     ],
@@ -86,12 +90,25 @@ async def test_o9_an_estimate_that_holds_is_written_once() -> None:
 
 
 @pytest.mark.looptime
-async def test_g9_a_download_that_failed_for_good_dooms_an_activation_and_is_no_longer_waited_for() -> None:
+async def test_g9_a_download_that_failed_dooms_an_activation_and_is_told_until_it_is_tried_again() -> None:
     async with Cluster() as cluster:
         await cluster.idle_service(cache={"prewarm": True, "strategy": "SharedPVC"})
         await cluster.gateway_pod()
-        await cluster.job_is("Failed", message="BackoffLimitExceeded")
+        tried = timedelta(seconds=600)
+        began = cluster.now().replace(microsecond=0)
+        await cluster.settle(tried.total_seconds())
+        await cluster.job_is("Failed", message="BackoffLimitExceeded", at=began, ended=began + tried)
         assert told(cluster) == {}
         await cluster.settle(70)
         annotations = cluster.the(PODS, "chat-gateway-x")["metadata"]["annotations"]
-        assert "could not be downloaded" in annotations["serving.noctaya.io/activation-failure"]
+        why = annotations["serving.noctaya.io/activation-failure"]
+        assert "could not be downloaded" in why
+        again = (began + 2 * tried).strftime("%Y-%m-%dT%H:%M:%SZ")
+        assert told(cluster) == {"state": "failed", "message": why, "readyAt": again}
+        cluster.forget_requests()
+        await cluster.settle(300)
+        assert cluster.writes() == []
+        await cluster.settle(300)
+        assert told(cluster) == {"message": "the weights of the model are being downloaded"}
+        metadata = cluster.the(PODS, "chat-gateway-x")["metadata"]
+        assert "serving.noctaya.io/activation-failure" not in metadata["annotations"]

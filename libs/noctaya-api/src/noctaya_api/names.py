@@ -104,8 +104,10 @@ MODEL_CA_KEY: Final = "ca.crt"
 ACTIVATION_FAILURE_DIR: Final = "/var/run/noctaya/activation"
 ACTIVATION_FAILURE_FILE_NAME: Final = "failure"
 PREWARMING_FILE_NAME: Final = "prewarming"
-# State of a notice in that file that is not about weights: the service is put to sleep
+# States of a notice in that file that is not about a download: the service is put to sleep, and there are no
+# weights because their download failed
 NOTICE_ASLEEP: Final = "asleep"
+NOTICE_FAILED: Final = "failed"
 STAGING_MOUNT: Final = "/staging/model"
 HF_CACHE_DIR: Final = "/cache/hf"
 MODELSCOPE_CACHE_DIR: Final = "/cache/modelscope"

@@ -114,16 +114,16 @@ class Gate:
         """What model listings say about the service."""
         if self.balancer.ready:
             return State.READY
-        if (notice := self.prewarming.notice()) is not None:
+        if (notice := self.prewarming.notice()) is not None and not notice.failed:
             return State.ASLEEP if notice.asleep else State.PREWARMING
         return State.ACTIVATING if self.activation.pending else State.COLD
 
     def begin_activation(self, origin: Origin | None = None) -> None:
-        """A cold request wants a backend; `ActivationFailed` or `Prewarming` when it can't have one in time.
+        """A cold request wants a backend; raises its refusal when it can't have one in time.
 
         An activation that begins here gets the trace id of `origin`, the request's trace, if there is one.
 
-        While weights are downloaded, or the service sleeps, for longer than a request may wait none is asked
+        While there are no weights, or the service sleeps, for longer than a request may wait none is asked
         for: it could not come.
         """
         notice = self.prewarming.notice()

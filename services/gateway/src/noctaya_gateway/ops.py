@@ -117,7 +117,7 @@ def readiness(gate: Gate, delivery: Delivery) -> Readiness:
         draining=gate.draining,
         backend_ready=gate.ready,
         ready_endpoints=len(gate.balancer.ready_addresses),
-        prewarming=notice is not None and not notice.asleep,
+        prewarming=notice is not None and not notice.state,
         asleep=notice is not None and notice.asleep,
         activating=gate.activation.pending,
         held=len(gate.line),

@@ -1,9 +1,10 @@
 """A file that says, while it holds text, why the service is kept at no replicas: the weights of the model are
-still being downloaded, or somebody has put it to sleep.
+still being downloaded, or could not be, or somebody has put it to sleep.
 
 The operator keeps it there for that time, so a cold request can't be served before it is over. It writes when
 that is, and the gateway decides by it: a request that can wait so long is held as ever, one that can't is
-refused at once with an honest `Retry-After`; so is one for a sleep without an end. The file is looked at when
+refused at once with an honest `Retry-After`; so is one for a sleep without an end, or when nobody knows when
+the download is tried again. The file is looked at when
 a cold request asks, at most ten times a second.
 """
 
@@ -21,7 +22,8 @@ from pathlib import Path
 
 from noctaya_api import names
 
-from noctaya_gateway.errors import Asleep, Prewarming
+from noctaya_gateway.activation import RETRY_AFTER_LIMIT
+from noctaya_gateway.errors import ActivationFailed, Asleep, Prewarming
 from noctaya_gateway.timers import Timers
 
 log = logging.getLogger(__name__)
@@ -35,6 +37,11 @@ LIMIT = 1000
 """Characters of the message that are passed on, and bytes of the file that are read, times eight."""
 DEFAULT_MESSAGE = "the weights of the model are being downloaded"
 DEFAULT_ASLEEP = "the service is put to sleep"
+_DEFAULTS = {
+    "": DEFAULT_MESSAGE,
+    names.NOTICE_ASLEEP: DEFAULT_ASLEEP,
+    names.NOTICE_FAILED: "the weights of the model could not be downloaded",
+}
 
 
 @dataclass(frozen=True)
@@ -43,13 +50,23 @@ class Notice:
 
     message: str
     left: float | None
-    """Seconds until it is expected to be over, not below 0; None when nobody knows."""
-    asleep: bool = False
-    """Whether somebody wants it so: it is over when they say so, not when something is done."""
+    """Seconds until it is expected to be over, or tried again, not below 0; None when nobody knows."""
+    state: str = ""
+    """Empty for a download that goes on, else one of `names.NOTICE_*`."""
+
+    @property
+    def asleep(self) -> bool:
+        """Whether somebody wants it so: it is over when they say so, not when something is done."""
+        return self.state == names.NOTICE_ASLEEP
+
+    @property
+    def failed(self) -> bool:
+        """Whether the download is over and brought nothing."""
+        return self.state == names.NOTICE_FAILED
 
     def outlasts(self, seconds: float) -> bool:
         """Whether it is known that who waits so long waits in vain."""
-        return self.asleep if self.left is None else self.left > seconds
+        return bool(self.state) if self.left is None else self.left > seconds
 
 
 class PrewarmingFile:
@@ -73,7 +90,7 @@ class PrewarmingFile:
         self._looked = -math.inf
         self._message = ""
         self._ready_at: float | None = None
-        self._asleep = False
+        self._state = ""
         self._complained = False
 
     def notice(self, *, fresh: bool = False) -> Notice | None:
@@ -82,11 +99,11 @@ class PrewarmingFile:
             return None
         if fresh or self._timers.time() - self._looked >= INTERVAL:
             self._looked = self._timers.time()
-            self._message, self._ready_at, self._asleep = parse_notice(self._read(self._path))
+            self._message, self._ready_at, self._state = parse_notice(self._read(self._path))
         if not self._message:
             return None
         left = None if self._ready_at is None else max(0.0, self._ready_at - self._now())
-        return Notice(self._message, left, self._asleep)
+        return Notice(self._message, left, self._state)
 
     @property
     def sleeps(self) -> bool:
@@ -94,14 +111,17 @@ class PrewarmingFile:
         notice = self.notice(fresh=True)
         return notice is not None and notice.asleep
 
-    def refusal(self, notice: Notice, *, waited: float = 0.0) -> Prewarming | Asleep:
+    def refusal(self, notice: Notice, *, waited: float = 0.0) -> Prewarming | Asleep | ActivationFailed:
         """The refusal of a request that can't wait for the end."""
         seconds = RETRY_UNKNOWN if notice.left is None else notice.left * (1.0 + 0.1 * self._jitter())
         before = f"The model did not become ready within {round(waited, 1):g} seconds: " if waited else ""
-        about = "" if notice.left is None else f", for about {_spoken(notice.left)} more"
+        about = "" if notice.left is None else _about(notice.left, failed=notice.failed)
         text = f"{before}{notice.message}{about}."
+        text, advice = text[0].upper() + text[1:], max(1, math.ceil(seconds))
+        if notice.failed:
+            return ActivationFailed(text, retry_seconds=min(advice, RETRY_AFTER_LIMIT))
         kind = Asleep if notice.asleep else Prewarming
-        return kind(text[0].upper() + text[1:], retry_seconds=min(max(1, math.ceil(seconds)), RETRY_LIMIT))
+        return kind(text, retry_seconds=min(advice, RETRY_LIMIT))
 
     def _read(self, path: Path) -> str:
         try:
@@ -116,27 +136,33 @@ class PrewarmingFile:
             return ""
 
 
-def parse_notice(text: str) -> tuple[str, float | None, bool]:
-    """Message, empty when nothing goes on; Unix time of the expected end; whether it is a sleep.
+def parse_notice(text: str) -> tuple[str, float | None, str]:
+    """Message, empty when nothing goes on; Unix time of the expected end; its state, empty for a download.
 
     Text that is not the expected JSON is a message itself: that something goes on is clear from it.
     """
     if not text:
-        return "", None, False
+        return "", None, ""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
-        return text[:LIMIT], None, False
+        return text[:LIMIT], None, ""
     if not isinstance(values, dict):
-        return text[:LIMIT], None, False
+        return text[:LIMIT], None, ""
     message, ready = values.get("message"), values.get("readyAt")
-    asleep = values.get("state") == names.NOTICE_ASLEEP
-    default = DEFAULT_ASLEEP if asleep else DEFAULT_MESSAGE
-    told = message[:LIMIT] if isinstance(message, str) and message else default
+    state = values.get("state")
+    state = state if isinstance(state, str) and state in _DEFAULTS else ""
+    told = message[:LIMIT] if isinstance(message, str) and message else _DEFAULTS[state]
     try:
-        return told, datetime.fromisoformat(ready).timestamp() if isinstance(ready, str) else None, asleep
+        return told, datetime.fromisoformat(ready).timestamp() if isinstance(ready, str) else None, state
     except (ValueError, OverflowError, OSError):
-        return told, None, asleep
+        return told, None, state
+
+
+def _about(left: float, *, failed: bool) -> str:
+    return (
+        f"; that is tried again in about {_spoken(left)}" if failed else f", for about {_spoken(left)} more"
+    )
 
 
 def _spoken(seconds: float) -> str:

@@ -19,8 +19,8 @@ from .harness.rig import Rig
 HELD = "NOCTAYA_ACTIVATION_TIMEOUT"
 
 
-def tell(file: Path, left: float | None) -> None:
-    told = {"message": "the weights of the model are being downloaded (15.0 GiB)"}
+def tell(file: Path, left: float | None, **more: str) -> None:
+    told = {"message": "the weights of the model are being downloaded (15.0 GiB)", **more}
     if left is not None:
         told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
     new = file.with_suffix(".new")
@@ -108,3 +108,24 @@ async def test_who_asks_after_the_download_is_over_is_held_although_it_was_to_la
         await eventually(lambda: held(rig, 1))
         rig.backend.set_healthy(True)
         assert (await client.reply()).status == 200
+
+
+async def test_g9_a_download_that_failed_is_told_at_once_or_when_the_next_try_brought_nothing_in_time(
+    start: Start, tmp_path: Path
+) -> None:
+    file = tmp_path / "prewarming"
+    tell(file, 3600, state="failed", message="no access to the weights")
+    rig = await start(healthy=False, NOCTAYA_PREWARMING_FILE=str(file), **{**COLD, HELD: "1500ms"})
+    reply = await rig.gateway.ask()
+    assert (reply.status, reply.error["code"]) == (503, "activation_failed")
+    assert reply.error["message"].startswith("No access to the weights; that is tried again in about")
+    assert int(reply.head.one("retry-after") or b"0") == 60
+    assert await rig.gateway.demand() == 0
+    tell(file, 1, state="failed", message="no access to the weights")
+    await asyncio.sleep(2 * INTERVAL)
+    begun = time.monotonic()
+    reply = await rig.gateway.ask()
+    assert time.monotonic() - begun >= 1.4
+    assert (reply.status, reply.error["code"]) == (503, "activation_failed")
+    assert "did not become ready" in reply.error["message"]
+    assert "no access to the weights" in reply.error["message"]

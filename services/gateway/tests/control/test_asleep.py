@@ -112,6 +112,6 @@ async def test_what_was_called_off_is_no_failure_to_wait_for(file: Path) -> None
 
 
 def test_a_notice_without_words_has_its_own() -> None:
-    assert parse_notice('{"state": "asleep"}') == (DEFAULT_ASLEEP, None, True)
-    assert parse_notice('{"state": "awake", "message": "m"}') == ("m", None, False)
-    assert parse_notice('{"state": ["asleep"], "message": "m"}') == ("m", None, False)
+    assert parse_notice('{"state": "asleep"}') == (DEFAULT_ASLEEP, None, "asleep")
+    assert parse_notice('{"state": "awake", "message": "m"}') == ("m", None, "")
+    assert parse_notice('{"state": ["asleep"], "message": "m"}') == ("m", None, "")

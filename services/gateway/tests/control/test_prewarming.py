@@ -135,7 +135,7 @@ def test_a_file_that_can_not_be_read_says_nothing_and_is_logged_once(
     ],
 )
 def test_a_notice_is_read_as_far_as_it_makes_sense(text: str, message: str, ready: float | None) -> None:
-    assert parse_notice(text) == (message, ready, False)
+    assert parse_notice(text) == (message, ready, "")
 
 
 @given(

@@ -74,10 +74,12 @@ class GatewayNotices:
         seen: Observation,
         gateways: Sequence[Object],
         going_on: Callable[[str], str | None],
+        retry: float | None = None,
     ) -> float | None:
         """Set or clear the annotations; returns seconds until one may have to be set. Raises `ApiError`.
 
-        `going_on` is the id of the activation that goes on at the gateway of an address, None for none.
+        `going_on` is the id of the activation that goes on at the gateway of an address, None for none;
+        `retry` are the seconds until a failed download is tried again, None when it is not.
         """
         if plan.wish.asleep:
             why, wait = _sleeps_on(plan, seen, now=self._now()), 0.0
@@ -87,6 +89,8 @@ class GatewayNotices:
             wait = self._left(service) if why is not None else 0.0
             prewarming = prewarming_notice(seen, now=self._now())
         failure = why[:LIMIT].strip() if why is not None and wait <= 0 else None
+        if failure is not None and seen.held and seen.job is JobState.FAILED and not plan.wish.asleep:
+            prewarming = failed_notice(failure, retry, now=self._now())
         for pod in gateways:
             has = annotations_of(pod)
             change = failure_change(has, failure, of=going_on(address_of(pod)))
@@ -183,14 +187,22 @@ def prewarming_notice(seen: Observation, *, now: datetime) -> str | None:
     return json.dumps(notice, ensure_ascii=False)
 
 
+def failed_notice(failure: str, retry: float | None, *, now: datetime) -> str:
+    """What to tell of a service that has no weights, and when their download is tried again."""
+    notice = {"state": names.NOTICE_FAILED, "message": failure}
+    if retry is not None:
+        notice["readyAt"] = time_text(now + timedelta(seconds=retry))
+    return json.dumps(notice, ensure_ascii=False)
+
+
 def says_the_same(known: str | None, wanted: str | None, *, now: datetime) -> bool:
     """Whether a notice need not be told anew."""
     if known == wanted or known is None or wanted is None:
         return known == wanted
     before, after = _parsed(known), _parsed(wanted)
-    if before is None or after is None or before["message"] != after["message"]:
+    if before is None or after is None or any(before[name] != after[name] for name in ("message", "state")):
         return False
-    if before["state"] or after["state"]:
+    if after["state"] == names.NOTICE_ASLEEP:
         # No estimate: somebody has set this time.
         return before == after
     if before["readyAt"] is None or after["readyAt"] is None:

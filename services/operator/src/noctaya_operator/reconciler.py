@@ -245,6 +245,7 @@ class ServiceReconciler:
             lambda latest: status.succeeded(latest, plan, seen, pulled=pulled, told=told, now=parts.now()),
         )
         record = status.previous_status(parts.reporter.newest(key) or service).last_activation
+        retry = retry_in(plan, job, now=parts.now())
         failing = failure_stands(gateways)
         parts.activations.follow(key, record, addresses_of(gateways), watchful=failing)
         tell_again = await parts.notices.tell(
@@ -253,10 +254,10 @@ class ServiceReconciler:
             seen=seen,
             gateways=gateways,
             going_on=lambda address: parts.activations.going_on(key, address),
+            retry=retry,
         )
         recheck = SECRET_RECHECK if plan.aggregated else None
         over = plan.wish.wait(parts.now())
-        retry = retry_in(plan, job, now=parts.now())
         waits = [wait for wait in (ask_again, tell_again, retry, recheck, over) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
 
