@@ -157,10 +157,16 @@ spec:
             {{- with include "noctaya.tlsMount" $root }}
             {{- . | nindent 12 }}
             {{- end }}
+            {{- with include "noctaya.tracesMount" $root }}
+            {{- . | nindent 12 }}
+            {{- end }}
       terminationGracePeriodSeconds: 30
       volumes:
         {{- include "noctaya.demandVolume" $root | nindent 8 }}
         {{- with include "noctaya.tlsVolume" $root }}
+        {{- . | nindent 8 }}
+        {{- end }}
+        {{- with include "noctaya.tracesVolume" $root }}
         {{- . | nindent 8 }}
         {{- end }}
 {{- end -}}

@@ -157,10 +157,16 @@ spec:
             {{- with include "noctaya-aggregate-scaler.tlsMount" $root }}
             {{- . | nindent 12 }}
             {{- end }}
+            {{- with include "noctaya-aggregate-scaler.tracesMount" $root }}
+            {{- . | nindent 12 }}
+            {{- end }}
       terminationGracePeriodSeconds: 30
       volumes:
         {{- include "noctaya-aggregate-scaler.demandVolume" $root | nindent 8 }}
         {{- with include "noctaya-aggregate-scaler.tlsVolume" $root }}
+        {{- . | nindent 8 }}
+        {{- end }}
+        {{- with include "noctaya-aggregate-scaler.tracesVolume" $root }}
         {{- . | nindent 8 }}
         {{- end }}
 {{- end -}}

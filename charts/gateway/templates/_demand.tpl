@@ -157,10 +157,16 @@ spec:
             {{- with include "noctaya-gateway.tlsMount" $root }}
             {{- . | nindent 12 }}
             {{- end }}
+            {{- with include "noctaya-gateway.tracesMount" $root }}
+            {{- . | nindent 12 }}
+            {{- end }}
       terminationGracePeriodSeconds: 30
       volumes:
         {{- include "noctaya-gateway.demandVolume" $root | nindent 8 }}
         {{- with include "noctaya-gateway.tlsVolume" $root }}
+        {{- . | nindent 8 }}
+        {{- end }}
+        {{- with include "noctaya-gateway.tracesVolume" $root }}
         {{- . | nindent 8 }}
         {{- end }}
 {{- end -}}

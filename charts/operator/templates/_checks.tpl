@@ -10,7 +10,7 @@
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled=true: there would be nothing to scrape." -}}
 {{- end -}}
-{{- $own := list "--leader-elect" "--health-probe-bind-address" "--metrics-bind-address" "--gateway-image" "--aggregate-scaler-image" "--prewarm-image" "--oras-image" "--gateway-replicas" "--workers" "--namespaces" "--log-level" -}}
+{{- $own := list "--leader-elect" "--health-probe-bind-address" "--metrics-bind-address" "--gateway-image" "--aggregate-scaler-image" "--prewarm-image" "--oras-image" "--gateway-replicas" "--workers" "--namespaces" "--log-level" "--traces-headers-secret" -}}
 {{- range $operator.extraArgs -}}
 {{- $flag := first (splitList "=" .) -}}
 {{- if has $flag $own -}}

@@ -48,6 +48,10 @@ imagePullSecrets:
 {{- define "noctaya.tracing" -}}
 {{- with .Values.tracing -}}
 {{- if .endpoint -}}
+{{- if .headersSecret -}}
+- name: NOCTAYA_TRACES_HEADERS_FILE
+  value: /var/run/noctaya/traces/headers
+{{ end -}}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ .endpoint | quote }}
 {{- with .resourceAttributes }}
@@ -64,6 +68,32 @@ imagePullSecrets:
 - name: OTEL_TRACES_SAMPLER_ARG
   value: {{ .samplingRatio | quote }}
 {{- end }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Headers for the collector of traces: volume and mount, if there are any. Each takes the context. */}}
+{{- define "noctaya.tracesVolume" -}}
+{{- with .Values.tracing -}}
+{{- if and .endpoint .headersSecret -}}
+- name: traces-headers
+  secret:
+    secretName: {{ .headersSecret }}
+    defaultMode: 0440
+    items:
+      - key: headers
+        path: headers
+    optional: true
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "noctaya.tracesMount" -}}
+{{- with .Values.tracing -}}
+{{- if and .endpoint .headersSecret -}}
+- name: traces-headers
+  mountPath: /var/run/noctaya/traces
+  readOnly: true
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -244,8 +244,26 @@ def test_traces_are_switched_on_by_their_endpoint_alone(helm: Helm) -> None:
         "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test",
         "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
         "OTEL_TRACES_SAMPLER_ARG": "0.25",
+        "NOCTAYA_TRACES_HEADERS_FILE": "/var/run/noctaya/traces/headers",
         "LANG": "C",
     }
+
+
+def test_headers_for_the_collector_are_a_secret_s_and_handed_on_by_its_name(helm: Helm) -> None:
+    alone: Object = {"tracing": {"headersSecret": "collector"}}
+    assert "volumes" not in deployment(helm, alone)["spec"]["template"]["spec"]
+    assert "--traces-headers-secret=collector" not in container(helm, alone)["args"]
+    traced: Object = {"tracing": {"endpoint": "http://collector:4318", "headersSecret": "collector"}}
+    pod = deployment(helm, traced)["spec"]["template"]["spec"]
+    (volume,) = pod["volumes"]
+    assert volume["secret"]["secretName"] == "collector"
+    assert volume["secret"]["optional"] is True
+    assert pod["securityContext"]["fsGroup"] == 65532, "who reads it is no root"
+    (mount,) = container(helm, traced)["volumeMounts"]
+    settings = load_settings(container(helm, traced)["args"])
+    environ = {each["name"]: each["value"] for each in container(helm, traced)["env"]}
+    assert settings.defaults(environ).traces_headers_secret == "collector"
+    assert environ["NOCTAYA_TRACES_HEADERS_FILE"] == f"{mount['mountPath']}/headers"
 
 
 def test_the_charts_have_the_version_of_what_they_install() -> None:

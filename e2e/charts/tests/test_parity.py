@@ -104,6 +104,36 @@ def test_the_aggregate_scaler_chart_renders_what_the_operator_does(helm: Helm, n
     assert parity.differences(with_the_same_token(found), with_the_same_token(wanted)) == []
 
 
+TRACED: Final[Spec] = {
+    "tracing": (
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
+        ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test"),
+    ),
+    "traces_headers_secret": "collector",
+}
+TRACING: Final[Spec] = {
+    "tracing": {
+        "endpoint": "http://collector:4318",
+        "headersSecret": "collector",
+        "resourceAttributes": {
+            "deployment.environment": "test",
+            "k8s.namespace.name": NAMESPACE,
+            "noctaya.llmservice": SERVICE,
+        },
+    }
+}
+
+
+@pytest.mark.parametrize("gateways", [1, 2])
+@pytest.mark.parametrize("spec", [{}, TLS], ids=["plain", "mutual TLS"])
+def test_traces_and_the_headers_for_their_collector_are_as_the_operator_has_them(
+    helm: Helm, spec: Spec, gateways: int
+) -> None:
+    planned = parity.plan(spec, gateways=gateways, **TRACED)
+    found = by_chart(helm, "gateway", parity.gateway_values(planned) | TRACING)
+    assert parity.differences(with_the_same_token(found), with_the_same_token(expected(planned))) == []
+
+
 DIGEST: Final = "5" * 64
 SHARED: Final[Spec] = {"strategy": "SharedPVC", "size": "20Gi", "prewarm": True}
 WEIGHTS: Final[dict[str, Spec]] = {

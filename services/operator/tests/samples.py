@@ -67,8 +67,14 @@ def plan(
     images: Images = IMAGES,
     precedent: Precedent = precedents.NONE,
     tracing: tuple[tuple[str, str], ...] = (),
+    traces_headers_secret: str = "",
 ) -> ServicePlan:
-    defaults = Defaults(images=images, gateway_replicas=gateways, tracing=tracing)
+    defaults = Defaults(
+        images=images,
+        gateway_replicas=gateways,
+        tracing=tracing,
+        traces_headers_secret=traces_headers_secret,
+    )
     return plan_service(
         given or service(), runtimes=[on or runtime()], defaults=defaults, precedent=precedent
     )

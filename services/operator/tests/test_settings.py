@@ -50,8 +50,11 @@ def test_gateways_send_traces_where_the_operator_does_but_get_no_credential() ->
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
         ("OTEL_TRACES_SAMPLER_ARG", "0.25"),
     )
+    named = load_settings(["--traces-headers-secret=collector"])
+    assert named.defaults(environ).traces_headers_secret == "collector"
     del environ["OTEL_EXPORTER_OTLP_ENDPOINT"]
     assert settings.defaults(environ).tracing == ()
+    assert named.defaults(environ).traces_headers_secret == "", "without traces there are no headers"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +68,7 @@ def test_gateways_send_traces_where_the_operator_does_but_get_no_credential() ->
         (["--metrics-bind-address=:99999"], "--metrics-bind-address"),
         (["--leader-elect=perhaps"], "--leader-elect"),
         (["--lease-duration=soon"], "--lease-duration"),
+        (["--traces-headers-secret=team/x"], "--traces-headers-secret (NOCTAYA_TRACES_HEADERS_SECRET): "),
         (["--log-level=loud"], "--log-level"),
     ],
 )

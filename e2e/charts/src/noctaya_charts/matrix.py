@@ -38,6 +38,7 @@ _EVERYWHERE: Final[Values] = {
 _TRACED: Final[Values] = {
     "tracing": {
         "endpoint": "http://collector.observability:4318",
+        "headersSecret": "collector",
         "resourceAttributes": {"deployment.environment": "test"},
         "samplingRatio": 0.25,
     }

@@ -45,8 +45,8 @@ HELM_LABELS: Final = {
 """Labels of objects, never of Pods or selectors, that a chart adds. It is `managed-by: Helm`, too."""
 
 
-def plan(spec: Mapping[str, Any], *, gateways: int = 1) -> ServicePlan:
-    """What the operator decides about a service with this spec."""
+def plan(spec: Mapping[str, Any], *, gateways: int = 1, **given: Any) -> ServicePlan:
+    """What the operator decides about a service with this spec; keyword arguments are defaults of its own."""
     service = LLMService.model_validate(
         {
             "metadata": {"name": SERVICE, "namespace": NAMESPACE, "uid": "1", "generation": 1},
@@ -62,7 +62,7 @@ def plan(spec: Mapping[str, Any], *, gateways: int = 1) -> ServicePlan:
     return plan_service(
         service,
         runtimes=[InferenceRuntime.model_validate(RUNTIME)],
-        defaults=Defaults(images=IMAGES, gateway_replicas=gateways),
+        defaults=Defaults(images=IMAGES, gateway_replicas=gateways, **given),
     )
 
 

@@ -216,6 +216,24 @@ def test_t1_traces_say_which_service_they_are_of() -> None:
         assert env["OTEL_RESOURCE_ATTRIBUTES"] == attributes
 
 
+def test_headers_for_the_collector_are_mounted_if_their_secret_is_there() -> None:
+    given = (("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),)
+    found = objects(plan(gateways=2, tracing=given, traces_headers_secret="collector"))
+    for name in ("Deployment/chat-gateway", "Deployment/chat-scaler"):
+        file = env_of(container(found[name]))["NOCTAYA_TRACES_HEADERS_FILE"]
+        (mount,) = [
+            each for each in container(found[name])["volumeMounts"] if file.startswith(each["mountPath"])
+        ]
+        (volume,) = [each for each in pod_of(found[name])["volumes"] if each["name"] == mount["name"]]
+        assert volume["secret"] == {
+            "secretName": "collector",
+            "defaultMode": 0o440,
+            "items": [{"key": "headers", "path": "headers"}],
+            "optional": True,
+        }
+        assert mount == {"name": volume["name"], "mountPath": "/var/run/noctaya/traces", "readOnly": True}
+
+
 def test_without_a_collector_nothing_of_traces_is_rendered() -> None:
     for name, each in objects(plan(gateways=2)).items():
         if name.startswith("Deployment/"):
