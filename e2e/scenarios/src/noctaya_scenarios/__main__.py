@@ -54,6 +54,9 @@ class Phase:
     """Whether it takes away or breaks what others on the cluster may rely on."""
 
 
+UNUSED_PLUGINS: Final = ("hypothesispytest", "schemathesis", "anyio", "looptime", "pytest_cov")
+"""Of pytest, installed for others: some 2 s of CPU in every process of every phase."""
+
 GOAL_SECONDS: Final = 25 * 60
 """For all phases and the cluster itself, on two cores with everything built."""
 
@@ -238,6 +241,7 @@ def command_of(
 ) -> list[str]:
     """pytest's command line; `again` for those that failed before."""
     command = [sys.executable, "-m", "pytest", str(TESTS), "-m", phase.marks]
+    command += [f"-pno:{plugin}" for plugin in UNUSED_PLUGINS]
     command += ["-o", f"cache_dir={_cache_of(phase, options)}"]
     command += [
         "--as-installed",
