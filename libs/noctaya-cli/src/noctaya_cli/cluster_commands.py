@@ -15,12 +15,13 @@ from typing import Annotated
 
 import typer
 
-from noctaya_cli.cluster.access import ClusterError, connect
+from noctaya_cli.cluster.access import ClusterError, NotAllowed, connect
 from noctaya_cli.cluster.naming import NotAName, namespace_name, service_name
 from noctaya_cli.complaint import fail
 
 MIN_WIDTH = 36
 """Columns; what is narrower is wrapped by the terminal."""
+OBSERVER = "noctaya-observer"
 INTERRUPTED = 130
 """Exit code of Ctrl-C, as shells have it."""
 
@@ -90,7 +91,7 @@ def status(
     from noctaya_cli.cluster.absent import elsewhere  # noqa: PLC0415
     from noctaya_cli.cluster.status import draw_fleet, json_of, read_fleet  # noqa: PLC0415
 
-    with told():
+    with told(role=OBSERVER):
         cluster = connect(kubeconfig, context)
         wanted = None if everywhere else namespace or cluster.namespace
         fleet = read_fleet(cluster, wanted)
@@ -120,7 +121,7 @@ def explain(
     """Tell where the last cold starts spent their time, what is wrong now, and what to do."""
     from noctaya_cli.cluster import explain as page  # noqa: PLC0415
 
-    with told():
+    with told(role=OBSERVER):
         cluster = connect(kubeconfig, context)
         found = page.explain(cluster, namespace or cluster.namespace, service, now=datetime.now(UTC))
         if output is Picture.JSON:
@@ -169,7 +170,7 @@ def top(
     from noctaya_cli.cluster.status import draw_fleet, read_fleet  # noqa: PLC0415
     from noctaya_cli.terminal import plain  # noqa: PLC0415
 
-    with told():
+    with told(role=OBSERVER):
         cluster = connect(kubeconfig, context)
         wanted = None if everywhere else namespace or cluster.namespace
         if not sys.stdout.isatty():
@@ -217,14 +218,21 @@ def show_json(value: object) -> None:
 
 
 class told:  # noqa: N801 - reads as the word it is: `with told():`
-    """Tells a ClusterError in a line and ends with exit code 1, after Ctrl-C silently with 130."""
+    """Tells a ClusterError in a line and ends with exit code 1, after Ctrl-C silently with 130.
+
+    `role` of examples/security/roles is named where it would have helped.
+    """
+
+    def __init__(self, *, role: str = "") -> None:
+        self._role = role
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, ClusterError):
-            fail(str(error))
+            helps = self._role and isinstance(error, NotAllowed)
+            fail(f"{error}; the role {self._role} may (examples/security/roles)" if helps else str(error))
         if isinstance(error, KeyboardInterrupt):
             raise typer.Exit(INTERRUPTED) from error
 

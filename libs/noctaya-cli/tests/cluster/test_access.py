@@ -11,6 +11,8 @@ import trustme
 import yaml
 from noctaya_cli.cluster.access import Cluster, ClusterError, NotAllowed, NotThere, connect
 from noctaya_cli.cluster.unreachable import why
+from noctaya_cli.main import app
+from typer.testing import CliRunner
 
 from .fake_api import FakeApi
 
@@ -133,3 +135,37 @@ def test_every_other_error_is_one_line(error: OSError, said: str) -> None:
     told = why(error, server="https://c", seconds=10.0)
     assert told.startswith(said)
     assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            'pods is forbidden: User "ann" cannot list resource "pods" in API group "" '
+            'in the namespace "team"',
+            'ann may not list pods in the namespace "team"',
+        ),
+        (
+            'deployments.apps is forbidden: User "ann" cannot list resource "deployments" in API group '
+            '"apps" at the cluster scope',
+            "ann may not list deployments.apps at the cluster scope",
+        ),
+        ("admission webhook says no", "admission webhook says no"),
+    ],
+)
+def test_a_missing_right_is_told_in_few_words(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    monkeypatch.setattr(FakeApi, "answer", lambda *_: (403, {"kind": "Status", "message": said}))
+    with pytest.raises(NotAllowed) as caught:
+        cluster.get("/version")
+    assert str(caught.value) == told
+
+
+def test_a_role_that_would_do_is_named(api: FakeApi, tmp_path: Path) -> None:
+    api.forbidden.add("/llmservices")
+    file = str(api.kubeconfig(tmp_path))
+    for command in (["status"], ["explain", "chat"]):
+        result = CliRunner().invoke(app, [*command, "--kubeconfig", file])
+        assert result.exit_code == 1
+        assert result.stderr.endswith("; the role noctaya-observer may (examples/security/roles)\n")

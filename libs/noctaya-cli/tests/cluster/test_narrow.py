@@ -30,6 +30,7 @@ def test_at_80_columns_the_problem_stands_below_the_table_in_full() -> None:
         "NAME        PHASE         REPLICAS  DEMAND  QUEUE  PROBLEM",
         "qwen-large  Degraded      0/3       -       -      ImagePullFailed",
         "chat        ScaledToZero  0/3       0       0      -",
+        "",
         "✖ qwen-large: ImagePullFailed: container serving: image",
         "  registry.example.com/vllm/vllm-openai:nope: not found",
         "→ noctaya explain qwen-large -n models",

@@ -147,8 +147,8 @@ FAULTS = {
             "→ Renew it; it is reloaded by itself.",
         ),
         explain=(
-            "✖ ScaledObjectNotReady (AutoscalingReady, for",
-            "mTLS on one side only, an expired certificate.",
+            "✖ CertificateUnusable (Certificate) models/scaler-tls, the certificate of chat's scaler, ex",
+            "→ Renew the Secret of `spec.scaling.externalScaler.tls.serverSecretName`",
         ),
         status="ScaledObjectNotReady: Triggers defined in ScaledObject are not working",
     ),
@@ -187,6 +187,31 @@ def test_status_names_what_the_service_knows_itself(api: FakeApi, told: Command,
     planted.fault(api)
     page = told("status")
     assert planted.status in page
+
+
+def test_explain_tells_of_a_storage_class_that_is_missing_before_any_pod_wants_it(
+    api: FakeApi, told: Command
+) -> None:
+    service = objects.llm_service()
+    service["spec"]["cache"] = {"storageClassName": "fast"}
+    put(api, service)
+    page = told("explain", "chat")
+    assert "✖ StorageClassMissing (Storage) there is no StorageClass fast" in page
+    assert "→ Set `spec.cache.storageClassName`" in page
+    api.forbidden.add("/storageclasses/")
+    assert "Nothing is wrong." in told("explain", "chat"), "who may not look is told once a Pod waits"
+    api.forbidden.clear()
+    api.objects["/apis/storage.k8s.io/v1/storageclasses/fast"] = {"metadata": {"name": "fast"}}
+    assert "Nothing is wrong." in told("explain", "chat")
+
+
+def test_a_service_that_is_being_deleted_has_no_trouble(api: FakeApi, told: Command) -> None:
+    bad_image(api)
+    api.objects[f"{objects.OWN_SERVICES}/chat"]["metadata"]["deletionTimestamp"] = "2026-11-30T09:59:00Z"
+    assert "chat Deleting 0/3" in told("status")
+    page = told("explain", "chat")
+    assert "models/chat: Deleting" in page
+    assert "Nothing is wrong." in page
 
 
 def test_a_healthy_service_has_none_of_it(told: Command) -> None:

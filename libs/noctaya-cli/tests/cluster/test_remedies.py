@@ -1,7 +1,7 @@
 """Advice on every reason that a condition can have."""
 
 from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
-from noctaya_cli.cluster.remedies import remedy
+from noctaya_cli.cluster.remedies import CommandReason, remedy
 
 FINE = {
     Reason.SCALED_OBJECT_APPLIED,
@@ -17,7 +17,7 @@ FINE = {
 def test_every_reason_that_is_not_fine_has_advice() -> None:
     missing = [
         str(reason)
-        for reason in (*Reason, *KeepReason, *ObservationReason, *StepReason)
+        for reason in (*Reason, *KeepReason, *ObservationReason, *StepReason, *CommandReason)
         if reason not in FINE and not remedy(reason)
     ]
     assert missing == []

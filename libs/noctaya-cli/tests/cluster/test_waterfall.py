@@ -32,6 +32,8 @@ def test_the_text_shows_each_phase_where_it_was() -> None:
         "  ready                                            20.00 s",
         "  most of it: load, 85 % (the engine loaded the model and",
         "    passed its probe)",
+        "  the Pod's times are whole seconds: start, load and first",
+        "    byte may be off by one",
     ]
 
 
@@ -54,6 +56,39 @@ def test_an_activation_that_goes_on_is_measured_until_now() -> None:
     assert not going_on.finished
 
 
+def test_the_phase_that_goes_on_is_drawn_until_now_and_is_the_longest() -> None:
+    begun = {"outcome": "InProgress", "requested": "2026-11-30T09:59:30Z", "message": "no such image"}
+    stuck = ActivationRecord.model_validate(
+        {**begun, "replicasWritten": "2026-11-30T09:59:31Z", "scheduled": "2026-11-30T09:59:32Z"}
+    )
+    waterfall = waterfall_of(stuck, service="a/b", now=NOW)
+    assert list(draw_text(waterfall, width=60)) == [
+        "a/b: cold start going on for 30.00 s, 30s ago",
+        "  autoscaling █▏                                    1.00 s",
+        "  scheduling   █▏                                   1.00 s",
+        "  on the node   ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   28.00 s ←",
+        "  so far                                           30.00 s",
+        "  in the way: no such image",
+    ]
+    assert draw_svg(waterfall).count('opacity="0.5"') == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "label"),
+    [
+        ({}, "demand"),
+        ({"kedaTold": "2026-11-30T09:50:01Z"}, "autoscaling"),
+        ({"replicasWritten": "2026-11-30T09:50:01Z"}, "scheduling"),
+        ({"scheduled": "2026-11-30T09:50:01Z", "imagesPulled": "2026-11-30T09:50:02Z"}, "start"),
+        ({"scheduled": "2026-11-30T09:50:01Z", "started": "2026-11-30T09:50:02Z"}, "load"),
+    ],
+)
+def test_what_goes_on_follows_from_what_is_over(known: dict[str, str], label: str) -> None:
+    record = {"outcome": "InProgress", "requested": "2026-11-30T09:50:00Z", **known}
+    waterfall = waterfall_of(ActivationRecord.model_validate(record), service="a/b", now=NOW)
+    assert (waterfall.bars[-1].label, waterfall.bars[-1].going_on) == (label, True)
+
+
 def test_one_that_failed_ends_with_what_was_reached() -> None:
     failed = picture(outcome="Failed", ready=None)
     assert failed.title == "models/chat: cold start that failed, 10m ago"
@@ -66,7 +101,7 @@ def test_one_of_which_nothing_is_known_is_drawn_too() -> None:
         service="a/b",
         now=NOW,
     )
-    assert "  nothing has happened yet" in draw_text(empty)
+    assert [line.split()[0] for line in draw_text(empty)][1:] == ["demand", "so"]
     ET.fromstring(draw_svg(empty))
 
 
@@ -103,6 +138,8 @@ def test_t1_the_picture_ends_with_the_first_byte_and_names_the_activation() -> N
         "  answered                                         25.00 s",
         "  most of it: load, 68 % (the engine loaded the model and",
         "    passed its probe)",
+        "  the Pod's times are whole seconds: start, load and first",
+        "    byte may be off by one",
         f"  activation: {ID}",
     ]
     assert "25.00 s answered" in draw_svg(whole)

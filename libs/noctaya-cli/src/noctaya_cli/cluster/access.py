@@ -5,6 +5,7 @@ Only what `kubectl get` could do is asked for. A right that is missing is an ans
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -36,6 +37,10 @@ TOLD: Final = 600
 CLOCK_TOLERANCE: Final = timedelta(seconds=5)
 """How far a clock may be off without being corrected: the header tells whole seconds, and takes its time."""
 
+_FORBIDDEN: Final = re.compile(
+    r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group '
+    r'"(?P<group>[^"]*)" ?(?P<where>at the cluster scope|in the namespace "[^"]*")?'
+)
 SERVICES: Final = f"/apis/{names.API_VERSION}"
 MERGE: Final = "application/merge-patch+json"
 
@@ -252,12 +257,21 @@ def _refusal(status: int, content: bytes, *, method: str, path: str, cluster: st
     if status == 404:
         return NotThere(said or f"{path} does not exist")
     if status == 403:
-        return NotAllowed(said or f"{method} {path} is not allowed")
+        return NotAllowed(_right(said) or f"{method} {path} is not allowed")
     if status == 409:
         return Outdated(said or f"{path} was changed meanwhile")
     if status == 401:
         return ClusterError(f"{cluster}: the credential of the kubeconfig is not accepted")
     return ClusterError(f"{cluster}: {method} {path}: {status} {said}".rstrip())
+
+
+def _right(said: str) -> str:
+    """The right that is missing, in fewer words than the API server has for it."""
+    found = _FORBIDDEN.search(said)
+    if found is None:
+        return said
+    group = f".{found['group']}" if found["group"] else ""
+    return f"{found['user']} may not {found['verb']} {found['resource']}{group} {found['where']}".rstrip()
 
 
 def _ahead(date: str | None, *, known: timedelta) -> timedelta:

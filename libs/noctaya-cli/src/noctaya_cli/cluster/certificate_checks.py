@@ -24,14 +24,20 @@ _RENEW: Final = "Renew it; it is reloaded by itself."
 _LATEST: Final = datetime.max.replace(tzinfo=UTC).timestamp()
 
 
-def check_certificates(cluster: Reader, services: list[Object], *, now: datetime) -> Iterator[Finding]:
-    """The certificate of each service whose scaler has one."""
+def check_certificates(
+    cluster: Reader, services: list[Object], *, now: datetime, namespace: str | None = None
+) -> Iterator[Finding]:
+    """The certificate of each service whose scaler has one; `namespace` where all of them are in one."""
     secured = [(each, secret) for each in services if (secret := _secret_of(each))]
     if not secured:
         return
     labels = f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"
-    aggregates = pods_by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_SCALER}"))
-    gateways = pods_by_service(cluster.items(core_path("pods"), labels=f"{labels},{names.LABEL_GATEWAY}"))
+    aggregates = pods_by_service(
+        cluster.items(core_path("pods", namespace), labels=f"{labels},{names.LABEL_SCALER}")
+    )
+    gateways = pods_by_service(
+        cluster.items(core_path("pods", namespace), labels=f"{labels},{names.LABEL_GATEWAY}")
+    )
     for service, secret in secured:
         meta = service.get("metadata") or {}
         key = (str(meta.get("namespace")), str(meta.get("name")))

@@ -73,13 +73,18 @@ def summary(findings: Iterable[Finding]) -> str:
     for each in findings:
         counts[each.level] += 1
     if not counts[Level.PROBLEM] and not counts[Level.WARNING]:
-        unseen = f", {counts[Level.UNKNOWN]} could not be looked at" if counts[Level.UNKNOWN] else ""
-        return f"nothing wrong was found{unseen}"
+        return f"nothing wrong was found{_unseen(counts[Level.UNKNOWN])}"
     parts = [
         f"{counts[level]} {level}{'s' if counts[level] != 1 else ''}"
         for level in (Level.PROBLEM, Level.WARNING)
     ]
-    return ", ".join(parts)
+    return ", ".join(parts) + _unseen(counts[Level.UNKNOWN])
+
+
+def _unseen(count: int) -> str:
+    """What a summary must not pass over; the usual reason is a right that is missing."""
+    roles = "the roles noctaya-doctor and noctaya-observer may (examples/security/roles)"
+    return f"; {count} could not be looked at: {roles}" if count else ""
 
 
 def json_of(findings: Iterable[Finding]) -> list[dict[str, Any]]:

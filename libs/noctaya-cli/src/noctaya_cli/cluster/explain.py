@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from noctaya_api.activation_timeline import phases
 
 from noctaya_cli.cluster.absent import absent
 from noctaya_cli.cluster.access import ClusterError, NotThere, Object, Reader, core_path, service_path
+from noctaya_cli.cluster.causes import causes_of
 from noctaya_cli.cluster.demand import (
     GatewayNumbers,
     ProxyForbidden,
@@ -79,6 +80,12 @@ def explain(cluster: Reader, namespace: str, name: str, *, now: datetime) -> Exp
         remarks.append("demand is not shown: that takes the right to get pods/proxy")
     except ClusterError as error:
         remarks.append(f"demand is not shown: {error}")
+    try:
+        known = {each.reason for each in service.problems}
+        causes = [each for each in causes_of(cluster, raw, now=now) if each.reason not in known]
+        service = replace(service, problems=(*causes, *service.problems))
+    except ClusterError as error:
+        remarks.append(f"its certificate was not looked at: {error}")
     events: tuple[Happening, ...] = ()
     try:
         events = _events(cluster, namespace, raw)
@@ -108,10 +115,7 @@ def draw_explanation(found: Explanation, *, width: int) -> Iterator[str]:
     yield f"  model    {service.model}"
     yield f"  runtime  {service.runtime}"
     if numbers is not None:
-        yield (
-            f"  demand   {numbers.demand} ({numbers.held} held, {numbers.pending} admitted) "
-            f"at {numbers.gateways} gateway{'s' if numbers.gateways != 1 else ''}"
-        )
+        yield f"  demand   {demand_line(numbers)}"
     if (kept := service.kept(found.now)) != "-":
         yield f"  kept     {kept}"
     if service.prewarm:
@@ -179,6 +183,15 @@ def svg_of(found: Explanation) -> str | None:
     return draw_svg(
         found.picture, below=lambda top: draw_former_svg(found.former, top=top), rows=len(found.former)
     )
+
+
+def demand_line(numbers: GatewayNumbers) -> str:
+    """Demand and what it is made of."""
+    at = f"at {numbers.gateways} gateway{'s' if numbers.gateways != 1 else ''}"
+    parts = [f"{numbers.held} held", f"{max(0, numbers.pending - numbers.held)} running"]
+    if numbers.demand > numbers.pending:
+        parts.append("the rest for clients that may come back")
+    return f"{numbers.demand} {at}" + (f" ({', '.join(parts)})" if numbers.demand or numbers.pending else "")
 
 
 def weights_line(service: ServiceView) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import quote
 
 from noctaya_api import names
 
@@ -156,15 +157,27 @@ def check_storage(cluster: Reader, services: list[Object]) -> Iterator[Finding]:
             remedy="Each service needs `spec.cache.storageClassName`, or `strategy: None` or `HostPath`.",
         )
     for service in services:
-        meta, cache = service.get("metadata") or {}, (service.get("spec") or {}).get("cache") or {}
-        where, wanted = f"{meta.get('namespace')}/{meta.get('name')}", cache.get("storageClassName")
-        if wanted and cache.get("strategy") in {None, "NodeLocalPVC", "SharedPVC"} and wanted not in known:
+        meta, wanted = service.get("metadata") or {}, wanted_class(service)
+        where = f"{meta.get('namespace')}/{meta.get('name')}"
+        if wanted and wanted not in known:
             listed = ", ".join(sorted(known)) or "none"
             yield problem(
                 "storage",
                 f"{where} asks for StorageClass {wanted}, which doesn't exist",
                 remedy=f"Set spec.cache.storageClassName to one that does: {listed}.",
             )
+
+
+def wanted_class(service: Object) -> str:
+    """The StorageClass that a service's cache names; empty when it needs none, or takes the default."""
+    cache = (service.get("spec") or {}).get("cache") or {}
+    claimed = cache.get("strategy") in {None, "NodeLocalPVC", "SharedPVC"} and not cache.get("claimName")
+    return str(cache.get("storageClassName") or "") if claimed else ""
+
+
+def class_path(name: str) -> str:
+    """Where a StorageClass is."""
+    return f"{core_path('storageclasses', group='storage.k8s.io/v1')}/{quote(name, safe='')}"
 
 
 def condition(obj: Object, kind: str) -> str:

@@ -6,13 +6,23 @@ One table serves `noctaya explain`, `noctaya status` and docs/troubleshooting.md
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 
-QUEUE_FULL: Final = "QueueFull"
-KEDA_NOT_LISTENING: Final = "KedaNotListening"
-"""Reasons that gateways give, not the operator: no condition has them."""
+
+class CommandReason(StrEnum):
+    """What `noctaya` finds itself, asking gateways, scalers and the cluster; no condition has these."""
+
+    QUEUE_FULL = "QueueFull"
+    KEDA_NOT_LISTENING = "KedaNotListening"
+    CERTIFICATE = "CertificateUnusable"
+
+
+QUEUE_FULL: Final = CommandReason.QUEUE_FULL
+KEDA_NOT_LISTENING: Final = CommandReason.KEDA_NOT_LISTENING
+CERTIFICATE: Final = CommandReason.CERTIFICATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +209,11 @@ REMEDIES: Final[dict[str, Remedy]] = {
     KEDA_NOT_LISTENING: Remedy(
         "Requests are held, or would be, and nobody who could start a replica hears of it.",
         "`noctaya doctor` says whether KEDA runs; else a NetworkPolicy on port 9090, or mTLS on one side.",
+    ),
+    CERTIFICATE: Remedy(
+        "KEDA refuses the scaler because of it, and nothing starts.",
+        "Renew the Secret of `spec.scaling.externalScaler.tls.serverSecretName`; it is taken up by itself "
+        "within a minute or so.",
     ),
     StepReason.DEMAND_AUTHENTICATION: Remedy(
         "The Secret between gateways and scaler can't be used.",

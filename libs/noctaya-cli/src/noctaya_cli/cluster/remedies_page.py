@@ -9,7 +9,7 @@ from pathlib import Path
 
 from noctaya_api.conditions import KeepReason, ObservationReason, Reason, StepReason
 
-from noctaya_cli.cluster.remedies import remedy
+from noctaya_cli.cluster.remedies import CommandReason, remedy
 
 INTRODUCTION = """\
 # Troubleshooting
@@ -31,6 +31,7 @@ SERVICE` shows the conditions; their reasons are below. `SERVICE` stands for the
 SECTIONS = (
     ("The model's Pods", ObservationReason),
     ("Autoscaling and weights", Reason),
+    ("What `noctaya` finds itself", CommandReason),
     ("Kept awake or asleep", KeepReason),
     ("What the operator could not do", StepReason),
 )

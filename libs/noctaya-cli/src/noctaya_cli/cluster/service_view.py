@@ -92,11 +92,11 @@ def view_of(service: Mapping[str, Any]) -> ServiceView:
     metadata, spec = _mapping(service, "metadata"), _mapping(service, "spec")
     status = _mapping(service, "status")
     source = _mapping(_mapping(spec, "model"), "source")
-    generation = metadata.get("generation")
+    generation, going = metadata.get("generation"), bool(metadata.get("deletionTimestamp"))
     return ServiceView(
         namespace=str(metadata.get("namespace") or ""),
         name=str(metadata.get("name") or ""),
-        phase=str(status.get("phase") or "Unknown"),
+        phase="Deleting" if going else str(status.get("phase") or "Unknown"),
         runtime=str(status.get("resolvedRuntime") or "-"),
         model=str(source.get("uri") or "-"),
         ready=_integer(status.get("replicas")),
@@ -105,7 +105,8 @@ def view_of(service: Mapping[str, Any]) -> ServiceView:
         stale=bool(generation) and status.get("observedGeneration", generation) != generation,
         activation=_activation(status.get("lastActivation")),
         former=_former(status),
-        problems=tuple(_problems(status)),
+        # What its conditions say while its objects go one after the other is true and no trouble.
+        problems=() if going else tuple(_problems(status)),
         prewarm=_mapping(status, "prewarm"),
         keep=_mapping(status, "keep"),
     )

@@ -91,6 +91,8 @@ def draw_fleet(fleet: Fleet, *, now: datetime, everywhere: bool, width: int | No
     ]
     spare = SPARE if any(each.keep for each in fleet.services) else ("KEPT", *SPARE)
     yield from draw_table(header, rows, width=width, spare=spare)
+    if wrong:
+        yield ""
     for each, found in wrong:
         yield from textwrap.wrap(
             f"✖ {each.name}: {found.reason}: {' '.join(found.message.split())}",

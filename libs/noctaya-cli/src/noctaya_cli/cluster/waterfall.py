@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,18 @@ MEANING: Final = {
 _LABEL: Final = {"image_pull": "image pull", "first_byte": "first byte"}
 LEFT, RIGHT, ROW, TOP = 110, 620, 26, 54
 """Of an SVG: where bars begin and end, the height of a row, the first one."""
+COARSE: Final = "  the Pod's times are whole seconds: start, load and first byte may be off by one"
+_NEXT: Final = {
+    "": "demand",
+    "demand": "autoscaling",
+    "autoscaling": "scheduling",
+    "scheduling": "on the node",
+    "weights": "image pull",
+    "image_pull": "start",
+    "start": "load",
+    "load": "load",
+}
+"""What is going on after each phase; a node has weights to wait for, images to pull, containers to start."""
 _NAMES: Final = 12
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
@@ -39,6 +52,8 @@ class Bar:
     phase: str
     begin: float
     end: float
+    going_on: bool = False
+    """Whether it has not come to its end."""
 
     @property
     def seconds(self) -> float:
@@ -63,6 +78,8 @@ class Waterfall:
     """Seconds until ready; None when it never was."""
     activation_id: str = ""
     note: str = ""
+    coarse: bool = False
+    """Whether some of its times are whole seconds."""
 
     @property
     def finished(self) -> bool:
@@ -87,12 +104,15 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
         Bar(phase=name, begin=_since(begun, start), end=_since(begun, end))
         for name, start, end in spans(record)
     )
-    going_on = record.outcome is ActivationOutcome.IN_PROGRESS
+    going_on = record.outcome is ActivationOutcome.IN_PROGRESS and record.ready is None
     ready = _since(begun, datetime.fromisoformat(record.ready)) if record.ready is not None else None
     if ready is not None:
         total = max(ready, max((bar.end for bar in bars), default=0.0))
     elif going_on:
         total = _since(begun, now)
+        known = max((bar.end for bar in bars), default=0.0)
+        after = _NEXT[bars[-1].phase if bars else ""]
+        bars = (*bars, Bar(phase=after, begin=known, end=max(known, total), going_on=True))
     else:
         total = max((bar.end for bar in bars), default=0.0)
     return Waterfall(
@@ -105,6 +125,7 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
         ready=ready,
         activation_id=record.id or "",
         note=record.message or "",
+        coarse=any(time is not None and "." not in time for time in (record.started, record.ready)),
     )
 
 
@@ -115,11 +136,13 @@ def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
     longest = picture.longest
     for bar in picture.bars:
         drawn = _bar(bar, total=picture.total, room=room)
+        if bar.going_on:
+            drawn = re.sub(r"\S", "░", drawn)
         share = f"{bar.seconds:8.2f} s"
         mark = " ←" if bar is longest and len(picture.bars) > 1 else ""
         yield f"  {bar.label:<{_NAMES}}{drawn:<{room}}{share}{mark}"
     if not picture.bars:
-        yield "  nothing has happened yet"
+        yield "  nothing has happened"
     if picture.ready is not None:
         yield f"  {'ready':<{_NAMES}}{'':<{room}}{picture.ready:8.2f} s"
     if picture.ready is None or picture.answered:
@@ -129,6 +152,8 @@ def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
         share_of = round(100 * longest.seconds / picture.total)
         meaning = MEANING.get(longest.phase, longest.phase)
         yield from _folded(f"  most of it: {longest.label}, {share_of} % ({meaning})", width=width)
+    if picture.coarse:
+        yield from _folded(COARSE, width=width)
     if picture.note:
         yield from _folded(f"  in the way: {' '.join(picture.note.split())}", width=width)
     if picture.activation_id:
@@ -159,9 +184,10 @@ def draw_svg(
     for index, bar in enumerate(picture.bars):
         y = top + row * index
         kind = "long" if bar is picture.longest and len(picture.bars) > 1 else "bar"
+        faint = ' opacity="0.5"' if bar.going_on else ""
         parts += [
             f'<text x="{left - 10}" y="{y + 13}" text-anchor="end">{xml_text(bar.label)}</text>',
-            f'<rect class="{kind}" x="{left + bar.begin * scale:.1f}" y="{y}" rx="3" height="17" '
+            f'<rect class="{kind}" x="{left + bar.begin * scale:.1f}" y="{y}" rx="3" height="17"{faint} '
             f'width="{max(2.0, bar.seconds * scale):.1f}">'
             f"<title>{xml_text(MEANING.get(bar.phase, ''))}</title></rect>",
             f'<text x="{right + 90}" y="{y + 13}" text-anchor="end">{bar.seconds:.2f} s</text>',
