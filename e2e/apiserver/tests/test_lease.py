@@ -83,7 +83,7 @@ def test_a_killed_leader_is_replaced_after_one_lease_duration(
     old, before = holder(bench), uids(bench)
     first.kill()
     took = await_new_holder(bench, old, within=DURATION + BUSY)
-    # Not before the lease had run out that the dead one renewed last: a retry period ago, or a busy machine's.
+    # Not before the lease had run out, which the dead one renewed a retry period ago, or a busy machine's.
     assert took > DURATION - BUSY
     wait_for(lambda: leads(second), what="the second operator leading")
     check_second_works(bench, before)
