@@ -237,4 +237,10 @@ class told:  # noqa: N801 - reads as the word it is: `with told():`
             raise typer.Exit(INTERRUPTED) from error
 
 
-COMMANDS = (status, explain, doctor, top)
+COMMANDS: dict[Callable[..., None], str] = {
+    status: "Services of a cluster, those with a problem first.",
+    explain: "Why a service was slow, what is wrong, what to do.",
+    doctor: "Examine a cluster: what is wrong, what to do.",
+    top: "Watch services live.",
+}
+"""Each with a line for the list of commands."""

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not reached within `--
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -166,4 +167,10 @@ def _seconds(text: str | None, option: str) -> float | None:
     return seconds
 
 
-COMMANDS = (wake, pin, unpin, sleep)
+COMMANDS: dict[Callable[..., None], str] = {
+    wake: "Bring a service up without a request.",
+    pin: "Keep replicas up without demand.",
+    unpin: "Let demand decide again.",
+    sleep: "Stop a service; refuse requests until it is woken.",
+}
+"""Each with a line for the list of commands."""

@@ -103,8 +103,8 @@ def validate(files: Files) -> None:
         fail("\n".join(report.problems))
 
 
-for _command in (*cluster_commands.COMMANDS, *keep_commands.COMMANDS):
-    app.command()(_command)
+for _command, _line in (cluster_commands.COMMANDS | keep_commands.COMMANDS).items():
+    app.command(short_help=_line)(_command)
 
 
 def open_standard_streams() -> None:

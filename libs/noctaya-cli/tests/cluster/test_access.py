@@ -4,12 +4,14 @@ import contextlib
 import socket
 import ssl
 import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
 import yaml
 from noctaya_cli.cluster.access import Cluster, ClusterError, NotAllowed, NotThere, connect
+from noctaya_cli.cluster.credential import remark
 from noctaya_cli.cluster.unreachable import why
 from noctaya_cli.main import app
 from typer.testing import CliRunner
@@ -62,8 +64,43 @@ def test_a_credential_that_is_refused_is_told(api: FakeApi, tmp_path: Path) -> N
     config = yaml.safe_load(file.read_text())
     config["users"][0]["user"]["token"] = "old"
     file.write_text(yaml.safe_dump(config))
-    with pytest.raises(ClusterError, match="credential of the kubeconfig is not accepted"):
+    with pytest.raises(ClusterError, match="is not accepted; it may have expired"):
         connect(file, None).get("/version")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_kubeconfig_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    file = tmp_path / "nowhere"
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "unused" if named else file))
+    with pytest.raises(ClusterError, match=rf"there is no kubeconfig at {file}: name one with --kubeconfig"):
+        connect(file if named else None, None)
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        (timedelta(days=3), "its client certificate expired 3 days ago: get a new kubeconfig"),
+        (timedelta(minutes=1), "its client certificate expired at 20"),
+        (timedelta(days=-1), "it may have expired: log in again, or name another --context"),
+    ],
+)
+def test_a_client_certificate_that_is_over_is_why_a_credential_is_refused(
+    tmp_path: Path, ended: timedelta, said: str
+) -> None:
+    now = datetime.now(UTC)
+    file = tmp_path / "client.pem"
+    file.write_bytes(trustme.CA().issue_cert("ann", not_after=now - ended).cert_chain_pems[0].bytes())
+    assert remark(str(file), now=now).startswith(said)
+
+
+@pytest.mark.parametrize("content", [b"", b"no certificate"])
+def test_a_client_certificate_that_can_not_be_read_is_no_matter_here(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "client.pem"
+    file.write_bytes(content)
+    assert remark(str(file), now=datetime.now(UTC)).startswith("it may have expired")
+    assert remark(None, now=datetime.now(UTC)).startswith("it may have expired")
 
 
 def test_an_answer_that_is_no_json_is_a_cluster_error(api: FakeApi, cluster: Cluster) -> None:

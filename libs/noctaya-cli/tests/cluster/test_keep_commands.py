@@ -214,3 +214,15 @@ def test_waiting_in_vain_has_an_exit_code_of_its_own(api: FakeApi, call: Any) ->
 def test_json_says_what_holds(api: FakeApi, call: Any) -> None:
     found = json.loads(call("unpin", "chat", "-o", "json").stdout)
     assert found == {"namespace": "models", "name": "chat", "keep": None, "changed": False, "reached": None}
+
+
+def test_ctrl_c_while_waiting_ends_with_the_code_of_shells(
+    api: FakeApi, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("noctaya_cli.cluster.keeping.follow", interrupted)
+    result = call("pin", "chat", "--wait")
+    assert (result.exit_code, result.stderr) == (130, "")
+    assert written(api) == "awake 1", "what was asked for holds"

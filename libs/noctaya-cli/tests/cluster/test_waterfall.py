@@ -95,6 +95,20 @@ def test_one_that_failed_ends_with_what_was_reached() -> None:
     assert failed.total == 3.0
 
 
+def test_one_that_was_given_up_shows_what_it_waited_for_until_then() -> None:
+    failed = picture(outcome="Failed", ready=None, started=None, ended="2026-11-30T09:55:00Z")
+    lines = list(draw_text(failed, width=60))
+    assert [line.split()[0] for line in lines[1:6]] == [
+        "autoscaling",
+        "scheduling",
+        "image",
+        "start",
+        "given",
+    ]
+    assert lines[4].endswith("298.00 s ←")
+    assert "300.00 s given up" in draw_svg(failed)
+
+
 def test_one_of_which_nothing_is_known_is_drawn_too() -> None:
     empty = waterfall_of(
         ActivationRecord.model_validate({"outcome": "InProgress", "requested": "2026-11-30T10:00:00Z"}),

@@ -5,6 +5,7 @@ Only what `kubectl get` could do is asked for. A right that is missing is an ans
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from urllib.parse import quote
 
 from noctaya_api import names
 
+from noctaya_cli.cluster.credential import remark
 from noctaya_cli.cluster.unreachable import short, why
 
 Object = dict[str, Any]
@@ -173,6 +175,9 @@ class Cluster:
         self._ahead = _ahead(answer.headers.get("Date"), known=self._ahead)
         if 200 <= answer.status < 300:
             return content
+        if answer.status == 401:
+            shown = remark(self._client.configuration.cert_file, now=self.now())
+            raise ClusterError(f"{self.name}: the credential of the kubeconfig is not accepted; {shown}")
         raise _refusal(answer.status, content, method=method, path=path, cluster=self.name)
 
     def _read(self, answer: Any, path: str, largest: int) -> bytes:
@@ -215,12 +220,23 @@ def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
     except ClusterError:
         raise
     except Exception as error:  # the loader raises whatever the YAML or a plugin gives it
+        if not (looked := _existing(kubeconfig))[1]:
+            raise ClusterError(
+                f"there is no kubeconfig at {looked[0]}: name one with --kubeconfig or in KUBECONFIG"
+            ) from error
         raise ClusterError(f"the kubeconfig can't be used: {short(error)}") from error
     client.configuration.retries = 0
     client.rest_client.pool_manager.connection_pool_kw["retries"] = 0
     inside = chosen.get("context")
     namespace = inside.get("namespace") if isinstance(inside, Mapping) else None
     return Cluster(client, namespace=str(namespace or "default"), name=str(chosen["name"]))
+
+
+def _existing(kubeconfig: Path | None) -> tuple[str, bool]:
+    """Where a kubeconfig was looked for, and whether there is any."""
+    named = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG", "")
+    paths = [part for part in named.split(os.pathsep) if part] or ["~/.kube/config"]
+    return ", ".join(paths), any(Path(part).expanduser().exists() for part in paths)
 
 
 def _context(contexts: list[Object], name: str) -> Object:
@@ -260,8 +276,6 @@ def _refusal(status: int, content: bytes, *, method: str, path: str, cluster: st
         return NotAllowed(_right(said) or f"{method} {path} is not allowed")
     if status == 409:
         return Outdated(said or f"{path} was changed meanwhile")
-    if status == 401:
-        return ClusterError(f"{cluster}: the credential of the kubeconfig is not accepted")
     return ClusterError(f"{cluster}: {method} {path}: {status} {said}".rstrip())
 
 

@@ -78,6 +78,7 @@ class Waterfall:
     """Seconds until ready; None when it never was."""
     activation_id: str = ""
     note: str = ""
+    failed: bool = False
     coarse: bool = False
     """Whether some of its times are whole seconds."""
 
@@ -90,6 +91,13 @@ class Waterfall:
     def answered(self) -> bool:
         """Whether the first byte is known."""
         return any(bar.phase == "first_byte" for bar in self.bars)
+
+    @property
+    def end(self) -> str:
+        """What its total is the time until."""
+        if self.answered:
+            return "answered"
+        return "ready" if self.finished else "given up" if self.failed else "so far"
 
     @property
     def longest(self) -> Bar | None:
@@ -108,10 +116,10 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
     ready = _since(begun, datetime.fromisoformat(record.ready)) if record.ready is not None else None
     if ready is not None:
         total = max(ready, max((bar.end for bar in bars), default=0.0))
-    elif going_on:
-        total = _since(begun, now)
+    elif going_on or record.ended is not None:
+        total = _since(begun, now if record.ended is None else datetime.fromisoformat(record.ended))
         known = max((bar.end for bar in bars), default=0.0)
-        after = _NEXT[bars[-1].phase if bars else ""]
+        after = _NEXT.get(bars[-1].phase if bars else "", "load")
         bars = (*bars, Bar(phase=after, begin=known, end=max(known, total), going_on=True))
     else:
         total = max((bar.end for bar in bars), default=0.0)
@@ -125,6 +133,7 @@ def waterfall_of(record: ActivationRecord, *, service: str, now: datetime) -> Wa
         ready=ready,
         activation_id=record.id or "",
         note=record.message or "",
+        failed=record.outcome is ActivationOutcome.FAILED,
         coarse=any(time is not None and "." not in time for time in (record.started, record.ready)),
     )
 
@@ -146,8 +155,7 @@ def draw_text(picture: Waterfall, *, width: int = 80) -> Iterator[str]:
     if picture.ready is not None:
         yield f"  {'ready':<{_NAMES}}{'':<{room}}{picture.ready:8.2f} s"
     if picture.ready is None or picture.answered:
-        end = "answered" if picture.answered else "so far"
-        yield f"  {end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
+        yield f"  {picture.end:<{_NAMES}}{'':<{room}}{picture.total:8.2f} s"
     if longest is not None and picture.finished and picture.total > 0:
         share_of = round(100 * longest.seconds / picture.total)
         meaning = MEANING.get(longest.phase, longest.phase)
@@ -196,8 +204,7 @@ def draw_svg(
     parts += [
         f'<line class="axis" x1="{left}" x2="{right}" y1="{base}" y2="{base}"/>',
         f'<text x="{left}" y="{base + 18}">0</text>',
-        f'<text x="{right}" y="{base + 18}" text-anchor="end">{picture.total:.2f} s '
-        f"{'answered' if picture.answered else 'ready' if picture.finished else 'so far'}</text>",
+        f'<text x="{right}" y="{base + 18}" text-anchor="end">{picture.total:.2f} s {picture.end}</text>',
         *below(base + 44),
         "</svg>",
     ]
