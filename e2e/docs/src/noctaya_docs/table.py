@@ -10,6 +10,7 @@ from typing import Final
 from noctaya_docs.ways import Way, api, cluster, here, outside, test
 
 INSTALL: Final = "helm install noctaya charts/operator -n noctaya-system --create-namespace --wait"
+UPGRADE: Final = "helm upgrade noctaya charts/operator -n noctaya-system --reset-then-reuse-values"
 APPLY_QUICKSTART: Final = (
     "kubectl apply -f examples/quickstart/runtime.yaml -f examples/quickstart/service.yaml"
 )
@@ -124,9 +125,9 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
         f"./dev bench{rest}": test("e2e/bench/tests/test_command.py")
         for rest in (
             *("", " --quick", " --only P1,P2", " --write docs/performance.md"),
-            *(" -- --only O1", " -- --only O1 --quick", " -- --only O1 --write docs/performance.md"),
-            *(" -- prewarm", " -- prewarm --quick", " -- prewarm --write docs/performance.md"),
-            *(" -- cluster", " -- cluster --quick", " -- cluster --write docs/performance.md"),
+            *(" --only O1", " --only O1 --quick", " --only O1 --write docs/performance.md"),
+            *(" prewarm", " prewarm --quick", " prewarm --write docs/performance.md"),
+            *(" cluster", " cluster --quick", " cluster --write docs/performance.md"),
         )
     },
     "docs/troubleshooting.md": {
@@ -147,6 +148,11 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
     },
     "examples/observability/README.md": {
         "kubectl apply -n monitoring -k examples/observability": api("created"),
+        "kubectl apply -n monitoring -k examples/observability/traces": api("collector created"),
+        f"{UPGRADE} --set tracing.endpoint=http://collector.monitoring:4318 --wait": api("has been upgraded"),
+        "kubectl create secret generic collector-headers -n models "
+        "--from-literal=headers='authorization=Bearer%20TOKEN'": api("collector-headers created"),
+        f"{UPGRADE} --set tracing.headersSecret=collector-headers --wait": api("has been upgraded"),
     },
     "examples/quickstart/README.md": {
         "noctaya run examples/quickstart --volume models=$HOME/.cache/noctaya/models": test("tox:demo"),
