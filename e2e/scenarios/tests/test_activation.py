@@ -46,9 +46,10 @@ def test_t1_a_cold_request_that_does_not_stream_gets_the_backends_answer_and_lea
     assert answer.headers["x-noctaya-cold-start"] == "true"
     waited = float(answer.headers["x-noctaya-wait-seconds"])
     assert 0 < waited <= answer.seconds
-    status = scene.await_status(lambda found: found.get("lastActivation", {}).get("outcome") == "Succeeded")
+    status = scene.await_status(lambda found: "firstByte" in (found.get("lastActivation") or {}))
     timeline = status["lastActivation"]
-    steps = ("requested", "replicasWritten", "scheduled", "started", "ready")
+    assert (timeline["outcome"], timeline["id"]) == ("Succeeded", answer.headers["x-noctaya-activation-id"])
+    steps = ("requested", "replicasWritten", "scheduled", "started", "ready", "firstByte")
     moments = [timeline[step][:SECONDS] for step in steps]
     assert moments == sorted(moments)
     assert timeline["pod"] in scene.ready_pods("backend")
