@@ -36,7 +36,7 @@ def test_t1_one_trace_leads_from_the_request_to_the_first_byte_through_every_com
         turns.alone(),
         traced(lab.release, collecting.endpoint, gateways=lab.gateways),
     ):
-        # Long enough for the operator to look in between: who sees a success only can't tell when KEDA was told.
+        # Time for the operator to look in between: who sees a success only can't tell when KEDA was told.
         runtime = scene.runtime(STUB_STARTUP_DELAY="3s")
         idle = scene.deploy(runtime=runtime, scaling={"scaleDownStabilization": "60s"})
         client = Client(idle.host, idle.port, headers={"traceparent": f"00-{trace}-{sender}-01"})

@@ -72,7 +72,11 @@ class Release:
         with locked(
             self._lock, waiting=lambda: report("another test process is installing the chart, waiting")
         ):
-            wanted = {"gateway": {"replicas": gateways}, "podAnnotation": chart_hash(CHART)}
+            wanted = {
+                "gateway": {"replicas": gateways},
+                "podAnnotation": chart_hash(CHART),
+                "tracing": None,
+            }
             if self._values() != wanted:
                 self.install(gateways=gateways)
 
@@ -106,7 +110,11 @@ class Release:
             or {}
         )  # null for one that was installed without any
         annotations = values.get("operator", {}).get("podAnnotations", {})
-        return {"gateway": values.get("gateway"), "podAnnotation": annotations.get("chart")}
+        return {
+            "gateway": values.get("gateway"),
+            "podAnnotation": annotations.get("chart"),
+            "tracing": values.get("tracing"),
+        }
 
 
 def chart_hash(chart: Path) -> str:
