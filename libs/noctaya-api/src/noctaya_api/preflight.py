@@ -63,7 +63,7 @@ def preflight_runtime(runtime: InferenceRuntime) -> Iterator[Finding]:
     yield from _templates(container.args, (*path, "args"))
     for index, variable in enumerate(container.env):
         if variable.value is not None:
-            yield from _template(variable.value, (*path, "env", index, "value"))
+            yield from _value(variable.value, (*path, "env", index, "value"))
     scheduler = runtime.spec.accelerator.scheduler
     if scheduler is not None and scheduler.queue and scheduler.name != "volcano":
         yield ("spec", "accelerator", "scheduler", "queue"), "needs the scheduler name volcano"
@@ -72,6 +72,14 @@ def preflight_runtime(runtime: InferenceRuntime) -> Iterator[Finding]:
 def _templates(texts: Sequence[str], path: Path) -> Iterator[Finding]:
     for index, text in enumerate(texts):
         yield from _template(text, (*path, index))
+
+
+def _value(text: str, path: Path) -> Iterator[Finding]:
+    """Of a variable, which may hold a secret: the place is told, not the text."""
+    try:
+        render(text, _ANY)
+    except TemplateError as error:
+        yield path, f"character {error.column}: {error.message}"
 
 
 def _template(text: str, path: Path) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ import typer
 from noctaya_cli.cluster.access import ClusterError, NotAllowed, connect
 from noctaya_cli.cluster.naming import NotAName, namespace_name, service_name
 from noctaya_cli.complaint import fail
+from noctaya_cli.ending import OrderlyEnd
 
 MIN_WIDTH = 36
 """Columns; what is narrower is wrapped by the terminal."""
@@ -225,11 +226,13 @@ class told:  # noqa: N801 - reads as the word it is: `with told():`
 
     def __init__(self, *, role: str = "") -> None:
         self._role = role
+        self._signals = OrderlyEnd()
 
     def __enter__(self) -> None:
-        return None
+        self._signals.__enter__()
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._signals.__exit__()
         if isinstance(error, ClusterError):
             helps = self._role and isinstance(error, NotAllowed)
             fail(f"{error}; the role {self._role} may (examples/security/roles)" if helps else str(error))

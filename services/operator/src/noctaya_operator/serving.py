@@ -153,9 +153,9 @@ def _own_env(runtime: InferenceRuntime, context: TemplateContext) -> list[EnvEnt
             try:
                 entry["value"] = render(variable.value, context)
             except TemplateError as error:
-                raise PlanError(
-                    StepReason.RENDER, f"template in environment variable {variable.name}: {error}"
-                ) from error
+                # Its text may hold a secret, and a status is read by more people than a runtime.
+                where = f"environment variable {variable.name}, character {error.column}"
+                raise PlanError(StepReason.RENDER, f"template in {where}: {error.message}") from error
         # Of two entries of the runtime itself the later one counts, as it would in the container.
         entries.pop(variable.name, None)
         entries[variable.name] = entry

@@ -28,6 +28,14 @@ def test_r2_a_template_that_can_not_be_rendered_is_refused(container: dict[str, 
     assert refused.value.reason is StepReason.RENDER
 
 
+def test_a_variable_that_can_not_be_rendered_is_told_without_its_value() -> None:
+    env = [{"name": "TOKEN", "value": "s3cret {{ .Nope }}"}]
+    with pytest.raises(PlanError) as refused:
+        plan(on=runtime(container={"env": env}))
+    assert "environment variable TOKEN, character 8: unknown field .Nope" in refused.value.message
+    assert "s3cret" not in refused.value.message
+
+
 def test_r2_an_override_that_can_not_be_rendered_is_refused() -> None:
     with pytest.raises(PlanError) as refused:
         plan(service(runtime={"argsOverride": ["{{ .Nope }}"]}))

@@ -217,6 +217,7 @@ def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
         contexts, active = loader.list_kube_config_contexts(config_file=file)
         chosen = _context(contexts, context or active["name"])
         client = loader.new_client_from_config(config_file=file, context=chosen["name"], persist_config=False)
+        _check_server(str(client.configuration.host))
     except ClusterError:
         raise
     except Exception as error:  # the loader raises whatever the YAML or a plugin gives it
@@ -230,6 +231,12 @@ def connect(kubeconfig: Path | None, context: str | None) -> Cluster:
     inside = chosen.get("context")
     namespace = inside.get("namespace") if isinstance(inside, Mapping) else None
     return Cluster(client, namespace=str(namespace or "default"), name=str(chosen["name"]))
+
+
+def _check_server(url: str) -> None:
+    """Raises ClusterError for what no request can be sent to."""
+    if not url.lower().startswith(("https://", "http://")):
+        raise ClusterError(f"the kubeconfig can't be used: its server {url[:TOLD]!r} is not an https:// URL")
 
 
 def _existing(kubeconfig: Path | None) -> tuple[str, bool]:
@@ -291,8 +298,7 @@ def _right(said: str) -> str:
 def _ahead(date: str | None, *, known: timedelta) -> timedelta:
     """How far the server's clock is ahead of ours; less than its whole seconds can tell counts as nothing."""
     try:
-        theirs = parsedate_to_datetime(date or "")
-    except ValueError:
+        ahead = parsedate_to_datetime(date or "") - datetime.now(UTC)
+    except (ValueError, TypeError, OverflowError):  # no time, or one of no zone
         return known
-    ahead = theirs - datetime.now(UTC)
     return ahead if abs(ahead) > CLOCK_TOLERANCE else timedelta()
