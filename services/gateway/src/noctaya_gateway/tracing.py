@@ -11,7 +11,7 @@ None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from noctaya_api.process.telemetry import FLUSH_TIMEOUT, flush_tracing
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Link, Span, Tracer
 
     from noctaya_gateway.timeline import Moments
+
+
+UPSTREAM: Final = "upstream"
+"""The phase in which the backend is asked."""
 
 
 class Tracing:
@@ -95,11 +99,14 @@ class RequestTrace:
         self._begin_phase("activation", {"noctaya.activation.id": activation.id}, links)
 
     def _begin_phase(self, name: str, attributes: dict[str, str], links: Sequence[Link]) -> None:
-        from opentelemetry.trace import set_span_in_context  # noqa: PLC0415
+        from opentelemetry.trace import SpanKind, set_span_in_context  # noqa: PLC0415
 
         self._end_phase()
-        context = set_span_in_context(self._span)
-        self._phase = self._tracer.start_span(name, context=context, attributes=attributes, links=links)
+        # Maps of services join the side that asks with the one that answers by these kinds.
+        kind = SpanKind.CLIENT if name == UPSTREAM else SpanKind.INTERNAL
+        self._phase = self._tracer.start_span(
+            name, context=set_span_in_context(self._span), kind=kind, attributes=attributes, links=links
+        )
 
     def end(self, status: int | None) -> None:
         """The request is over with `status`, or None when the client left first."""

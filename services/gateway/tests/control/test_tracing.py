@@ -10,7 +10,7 @@ from noctaya_gateway.tracing import Tracing
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import SpanKind, StatusCode
 
 PARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -49,6 +49,8 @@ def test_a_request_has_a_span_with_one_child_for_each_phase(rig: Rig) -> None:
     assert root.attributes is not None
     assert root.attributes["http.response.status_code"] == 200
     assert root.attributes["url.path"] == "/v1/chat/completions"
+    kinds = {name: span.kind for name, span in spans.items() if span.kind is not SpanKind.INTERNAL}
+    assert kinds == {"POST /v1/chat/completions": SpanKind.SERVER, "upstream": SpanKind.CLIENT}
 
 
 def test_g11_the_clients_traceparent_is_continued_upstream(rig: Rig) -> None:
