@@ -85,5 +85,5 @@ def test_a_variable_that_can_not_be_rendered_is_told_without_its_value() -> None
     found = runtime({"env": [{"name": "TOKEN", "value": "s3cret {{ .Nope }}"}]})
     ((path, message),) = preflight_runtime(found)
     assert path == ("spec", "container", "env", 0, "value")
-    assert message.startswith("character 8: unknown field .Nope")
+    assert message.startswith("character 11: unknown field .Nope")
     assert "s3cret" not in message

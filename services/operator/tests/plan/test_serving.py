@@ -32,7 +32,7 @@ def test_a_variable_that_can_not_be_rendered_is_told_without_its_value() -> None
     env = [{"name": "TOKEN", "value": "s3cret {{ .Nope }}"}]
     with pytest.raises(PlanError) as refused:
         plan(on=runtime(container={"env": env}))
-    assert "environment variable TOKEN, character 8: unknown field .Nope" in refused.value.message
+    assert "environment variable TOKEN, character 11: unknown field .Nope" in refused.value.message
     assert "s3cret" not in refused.value.message
 
 
