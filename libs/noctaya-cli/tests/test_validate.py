@@ -164,6 +164,13 @@ def test_settings_for_the_gateway_must_be_ours() -> None:
         parse_settings(["PATH=/"])
 
 
+def test_a_setting_that_no_gateway_has_is_answered_with_the_one_that_is_meant() -> None:
+    with pytest.raises(OptionError, match=r"NOCTAYA_MAXQUEUE: there is no such setting; NOCTAYA_MAX_QUEUE\?"):
+        parse_settings(["NOCTAYA_MAXQUEUE=3"])
+    with pytest.raises(OptionError, match="`noctaya-gateway --help` lists them"):
+        parse_settings([f"NOCTAYA_{'Q' * 40}=3"])
+
+
 def test_a_probe_of_a_port_that_the_container_does_not_have(tmp_path: Path) -> None:
     probe = "  health: {readiness: {httpGet: {path: /, port: metrics}}}\n"
     done = noctaya("validate", manifest(tmp_path, RUNTIME.replace("ARGUMENT", "x") + probe))

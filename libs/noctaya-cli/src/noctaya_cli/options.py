@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+
+from noctaya_api import names
 
 SETTING_PREFIX = "NOCTAYA_"
 
@@ -45,11 +48,16 @@ def parse_mapping(values: list[str], *, option: str) -> dict[str, Path]:
 
 
 def parse_settings(values: list[str]) -> dict[str, str]:
-    """`NOCTAYA_X=value` options; raises OptionError for another form."""
+    """`NOCTAYA_X=value` options; raises OptionError for another form, and for what no gateway knows."""
+    known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
     found: dict[str, str] = {}
     for value in values:
         name, separator, setting = value.partition("=")
         if not (name.startswith(SETTING_PREFIX) and separator):
             raise OptionError(f"--gateway-env {value}: expected {SETTING_PREFIX}NAME=VALUE")
+        if name not in known:
+            close = get_close_matches(name, sorted(known), n=1)
+            meant = f"; {close[0]}?" if close else "; `noctaya-gateway --help` lists them"
+            raise OptionError(f"--gateway-env {name}: there is no such setting{meant}")
         found[name] = setting
     return found
