@@ -90,6 +90,7 @@ async def test_version_is_printed_without_any_setting() -> None:
         ({"NOCTAYA_DEMAND_AUTH_TOKEN_FILE": "/does/not/exist"}, "/does/not/exist"),
         ({"NOCTAYA_MAX_GATEWAY_MEMBERS": "none"}, "NOCTAYA_MAX_GATEWAY_MEMBERS"),
         ({"NOCTAYA_SCALER_TLS_CERT_FILE": "/tls.crt"}, "NOCTAYA_SCALER_TLS_KEY_FILE"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT: must be an http"),
     ],
 )
 async def test_a_start_that_cannot_be_ends_with_exit_1_and_says_why(

@@ -182,6 +182,17 @@ async def test_the_program_says_what_is_missing_and_ends(tmp_path: Path) -> None
     assert "can't go on: kubeconfig" in told.decode()
 
 
+async def test_a_collector_s_address_with_a_password_ends_it_without_telling_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2secret@collector:4318")
+    process = await program("--kubeconfig", str(tmp_path / "missing"))
+    _, told = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 1
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT: must hold no user and no password" in told.decode()
+    assert "hunter2secret" not in told.decode()
+
+
 async def test_the_program_releases_its_lease_on_sigterm(
     fake_apiserver: FakeApiServer, kubeconfig: str
 ) -> None:
