@@ -48,6 +48,7 @@ WAYS: Final[dict[str, dict[str, Way]]] = {
             "is installed"
         ),
         "kubectl apply -k examples/nvidia/a10": api("qwen2-5-7b-a10 created"),
+        "pip install './libs/noctaya-api[grpc,yaml]' './libs/noctaya-cli[cluster]'": test(WHEELS),
         "noctaya status; noctaya explain qwen2-5-7b-a10": api(
             r"qwen2-5-7b-a10 [\s\S]*default/qwen2-5-7b-a10: "
         ),
