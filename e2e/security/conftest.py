@@ -18,11 +18,13 @@ class Collector:
 
     def __init__(self) -> None:
         self.received: list[bytes] = []
-        received = self.received
+        self.authorizations: set[str] = set()
+        received, authorizations = self.received, self.authorizations
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 received.append(self.rfile.read(int(self.headers["content-length"])))
+                authorizations.add(self.headers.get("authorization", ""))
                 self.send_response(200)
                 self.send_header("content-length", "0")
                 self.end_headers()

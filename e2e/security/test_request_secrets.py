@@ -22,6 +22,7 @@ SECRETS = {
     "query": "canary-query-d41d8cd98f00b204",
     "cookie": "canary-cookie-e4da3b7fbbce2345",
     "proxy password": "canary-proxy-password-1679091c5a",
+    "collector token": "canary-collector-token-6512bd43d9",
 }
 PATH = f"/v1/chat/completions?api_key={SECRETS['query']}"
 
@@ -38,7 +39,8 @@ def ask(base: str, header: str, value: str, *, stream: bool = False) -> int:
 
 
 def test_secrets_of_requests_and_reports_are_written_nowhere(tmp_path: Path, collector: Collector) -> None:
-    keys, token = tmp_path / "keys", tmp_path / "token"
+    keys, token, headers = tmp_path / "keys", tmp_path / "token", tmp_path / "headers"
+    headers.write_text(f"authorization=Bearer%20{SECRETS['collector token']}\n")
     keys.write_text(f"{SECRETS['client key']}\n{SECRETS['second client key']}\n")
     token.write_text(SECRETS["demand token"])
     common = {
@@ -46,6 +48,7 @@ def test_secrets_of_requests_and_reports_are_written_nowhere(tmp_path: Path, col
         "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
         "NOCTAYA_DEMAND_AUTH_TOKEN_FILE": str(token),
         "HTTP_PROXY": f"http://user:{SECRETS['proxy password']}@127.0.0.1:9",
+        "NOCTAYA_TRACES_HEADERS_FILE": str(headers),
         **collector.env,
     }
     scaler = Program(
@@ -85,6 +88,7 @@ def test_secrets_of_requests_and_reports_are_written_nowhere(tmp_path: Path, col
             assert gateway.end(stop=True) == 0
         assert scaler.end(stop=True) == 0
     assert collector.received, "no trace was sent"
+    assert collector.authorizations == {f"Bearer {SECRETS['collector token']}"}
     assert SECRETS["prompt"] not in "".join(backend.heads)
     keys_only = {name: SECRETS[name] for name in ("client key", "second client key")}
     assert not leaks(keys_only, {"heads that reached the backend": "".join(backend.heads)})
