@@ -48,6 +48,7 @@ OTHER: Final[dict[str, Any]] = {
     "source.endpoint": "",
     "job.stagingSize": "1Gi",
     "operator.extraArgs": ["--lease-duration=20s"],
+    "tracing.endpoint": "http://other:4318",
 }
 """Other values, where the type does not give one."""
 
