@@ -1,15 +1,18 @@
-"""O10, M3: Secrets of a cluster stay in Secrets: the operator and the CLI write them into no log, object,
-Event, metric or argument."""
+"""O10, M3: Secrets of a cluster stay in Secrets, credentials in kubeconfigs: the operator and the CLI write
+them into no log, object, Event, metric, argument or file."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+import yaml
 from noctaya_apiserver import ControlPlane, wait_for
 from noctaya_apiserver.keda_stand_in import scale
 from noctaya_apiserver.noctaya import OPERATOR, new_namespace, noctaya_plane
@@ -17,9 +20,11 @@ from noctaya_apiserver.operator_process import OperatorProcess
 from noctaya_apiserver.users import User, write_kubeconfig
 from noctaya_apiserver.world import World, runtime, stand_ins
 
-from .canaries import leaks
-from .programs import Program
+from .canaries import files_below, leaks
+from .programs import Program, eventually
 
+pytestmark = pytest.mark.timeout(300)
+"""The first test also waits for the API server and for seven services."""
 SECRETS = {
     "hub token": "canary-hub-token-1ff1de774005",
     "S3 key": "canary-s3-key-8d0b6e8a7e22",
@@ -42,10 +47,40 @@ OBJECTS = (
 """Everything that may be read without the right to read Secrets."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """A cluster with the operator at its most verbose level and a service for each kind of Secret."""
+
+    plane: ControlPlane
+    world: World
+    operator: OperatorProcess
+    known: dict[str, str]
+    """Everything that must not be found."""
+
+
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with noctaya_plane(tmp_path_factory.mktemp("plane")) as plane, stand_ins(plane):
-        yield plane
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("plane")
+    with noctaya_plane(folder) as plane, stand_ins(plane):
+        api = plane.client()
+        world = World(api, new_namespace(api))
+        api.apply(runtime())
+        api.apply(runtime("broken", image="example.com/missing:1"))
+        operator = OperatorProcess(
+            plane.kubeconfig(OPERATOR), folder, "--gateway-replicas=2", "--log-level=debug"
+        )
+        operator.start()
+        try:
+            for name, spec in services(world).items():
+                world.create(name, **spec)
+            for name in ("hub", "bucket", "artifact", "keyed", "private", "doomed"):
+                world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied", name)
+            scale(api, namespace=world.namespace, deployment="doomed", replicas=1)
+            world.await_condition("Degraded", "True", "ImagePullFailed", "doomed")
+            known = {**SECRETS, **tokens(plane, world), "the operator's token": plane.user(OPERATOR).token}
+            yield Scene(plane=plane, world=world, operator=operator, known=known)
+        finally:
+            operator.stop()
 
 
 def secret(world: World, name: str, key: str, value: str) -> None:
@@ -85,36 +120,17 @@ def services(world: World) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_o10_secrets_of_a_cluster_are_written_nowhere(plane: ControlPlane, tmp_path: Path) -> None:
-    api = plane.client()
-    world = World(api, new_namespace(api))
-    api.apply(runtime())
-    api.apply(runtime("broken", image="example.com/missing:1"))
-    operator = OperatorProcess(
-        plane.kubeconfig(OPERATOR), tmp_path, "--gateway-replicas=2", "--log-level=debug"
-    )
-    operator.start()
-    try:
-        arguments = Path(f"/proc/{operator.child.pid}/cmdline").read_bytes()
-        for name, spec in services(world).items():
-            world.create(name, **spec)
-        for name in ("hub", "bucket", "artifact", "keyed", "private", "doomed"):
-            world.await_condition("AutoscalingReady", "True", "ScaledObjectApplied", name)
-        scale(api, namespace=world.namespace, deployment="doomed", replicas=1)
-        world.await_condition("Degraded", "True", "ImagePullFailed", "doomed")
-        metrics = operator.metrics()
-        known = {**SECRETS, **tokens(plane, world), "the operator's token": plane.user(OPERATOR).token}
-    finally:
-        operator.stop()
-    assert sum("demand token" in name for name in known) == 6
+def test_o10_secrets_of_a_cluster_are_written_nowhere(scene: Scene) -> None:
+    api, operator = scene.world.api, scene.operator
+    assert sum("demand token" in name for name in scene.known) == 6
     places: dict[str, str | bytes] = {path: json.dumps(api.get(path)) for path in OBJECTS}
     places |= {
         "output of the operator": operator.log.read_bytes(),
-        "arguments of the operator": arguments,
-        "metrics of the operator": metrics,
+        "arguments of the operator": Path(f"/proc/{operator.child.pid}/cmdline").read_bytes(),
+        "metrics of the operator": operator.metrics(),
     }
     assert b'"level": "debug"' in operator.log.read_bytes()
-    assert not leaks(known, places)
+    assert not leaks(scene.known, places)
 
 
 def tokens(plane: ControlPlane, world: World) -> dict[str, str]:
@@ -128,26 +144,78 @@ def tokens(plane: ControlPlane, world: World) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("status", "-A"),
-        ("status", "-A", "-o", "json"),
-        ("doctor",),
-        ("doctor", "-o", "json"),
-        ("explain", "hub"),
-    ],
-    ids=" ".join,
+class Person:
+    """Somebody with a kubeconfig that holds a token, a certificate and its private key, and what the commands
+    leave behind beside it."""
+
+    def __init__(self, plane: ControlPlane, user: User, folder: Path) -> None:
+        self.home, self.scratch = folder / "home", folder / "home" / "scratch"
+        self.scratch.mkdir(parents=True)
+        self._kubeconfig = folder / "kubeconfig"
+        write_kubeconfig(user, self._kubeconfig, server=plane.server, ca_file=plane.ca_file)
+        config = yaml.safe_load(self._kubeconfig.read_text())
+        certificate = trustme.CA().issue_cert("somebody.example.com")
+        key = certificate.private_key_pem.bytes()
+        config["users"][0]["user"] |= {
+            "client-certificate-data": base64.b64encode(certificate.cert_chain_pems[0].bytes()).decode(),
+            "client-key-data": base64.b64encode(key).decode(),
+        }
+        self._kubeconfig.write_text(yaml.safe_dump(config))
+        line = key.decode().splitlines()[1]
+        self.secrets = {"the user's token": user.token, "the user's private key": line}
+
+    def command(self, *words: str) -> Program:
+        """One command, started."""
+        line = (*words, "--kubeconfig", str(self._kubeconfig))
+        return Program("noctaya", *line, env={"TMPDIR": str(self.scratch)}, folder=self.home)
+
+
+COMMANDS = (
+    ("status", "-A"),
+    ("status", "-A", "-o", "json"),
+    ("doctor",),
+    ("doctor", "-o", "json"),
+    ("explain", "hub"),
+    ("explain", "doomed"),
+    ("explain", "doomed", "-o", "json"),
+    ("explain", "doomed", "-o", "svg"),
+    ("wake", "hub"),
+    ("pin", "keyed", "--for", "1h", "-o", "json"),
+    ("unpin", "keyed"),
+    ("sleep", "private"),
+    ("wake", "doomed", "--wait", "--timeout", "1s"),
 )
-@pytest.mark.parametrize("known", [True, False], ids=["a good token", "a refused token"])
-def test_a_users_token_is_shown_by_no_command(
-    plane: ControlPlane, tmp_path: Path, command: tuple[str, ...], known: bool
-) -> None:
-    user = plane.user() if known else User("nobody", token=SECRETS["wrong user token"])
-    file = tmp_path / "kubeconfig"
-    write_kubeconfig(user, file, server=plane.server, ca_file=plane.ca_file)
-    program = Program("noctaya", *command, "--kubeconfig", str(file), env={}, folder=tmp_path)
-    with program:
-        assert program.end() in {0, 1}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_shows_or_leaves_a_secret(scene: Scene, tmp_path: Path, command: tuple[str, ...]) -> None:
+    person = Person(scene.plane, scene.plane.user(), tmp_path)
+    within = () if "-A" in command or "doctor" in command else ("-n", scene.world.namespace)
+    with person.command(*command, *within) as program:
+        assert program.end() in {0, 1, 3}, program.output
     assert program.output
-    assert not leaks({"the user's token": user.token}, program.places())
+    assert "credential" not in program.output
+    places = {**program.places(), **files_below(person.home)}
+    assert not leaks({**scene.known, **person.secrets}, places)
+    assert list(person.scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("status", "-A"), ("doctor",), ("wake", "hub")], ids=" ".join)
+def test_a_credential_that_is_refused_is_shown_by_no_command(
+    scene: Scene, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    person = Person(scene.plane, User("nobody", token=SECRETS["wrong user token"]), tmp_path)
+    with person.command(*command) as program:
+        assert program.end() == 1
+    assert "not accept" in program.output
+    assert not leaks(person.secrets, {**program.places(), **files_below(person.home)})
+
+
+def test_a_command_that_is_told_to_end_takes_the_private_key_with_it(scene: Scene, tmp_path: Path) -> None:
+    person = Person(scene.plane, scene.plane.user(), tmp_path)
+    waiting = ("wake", "doomed", "--wait", "--timeout", "50s", "-n", scene.world.namespace)
+    with person.command(*waiting) as program:
+        eventually(lambda: " s  " in program.output, what="a command that waits")
+        assert list(person.scratch.iterdir()) != [], "where the client keeps the key"
+        assert program.end(stop=True) == 128 + 15
+    assert list(person.scratch.iterdir()) == []
