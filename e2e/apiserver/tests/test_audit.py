@@ -132,7 +132,7 @@ def a_download_that_admission_denies(world: World) -> None:
     label = {"pod-security.kubernetes.io/enforce": "baseline"}
     world.api.merge(f"/api/v1/namespaces/{world.namespace}", {"metadata": {"labels": label}})
     world.create(cache={"strategy": "HostPath", "prewarm": True})
-    world.await_status(lambda status: "PodSecurity" in status.get("prewarm", {}).get("message", ""))
+    world.await_status(lambda status: "Pod Security" in status.get("prewarm", {}).get("message", ""))
 
 
 def changed(world: World) -> None:
