@@ -35,6 +35,8 @@ def test_the_commands_of_getting_started_work_in_their_order(lab: Lab, scene: Sc
     assert commands[0] == DEMO
     confirmed = ["--yes-use-this-cluster"] if lab.cluster.name == "existing" else []
     argv = [sys.executable, "-m", "noctaya_demo", "--cluster", lab.cluster.name, "--keep", f"--port={port}"]
+    # A run that was started in the background ignores Ctrl-C, and what it starts would too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     demo = Child("demo", [*argv, *confirmed], log=tmp_path / "demo.log")
     try:
 
