@@ -22,7 +22,7 @@ Object = dict[str, Any]
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
-WAIT_SECONDS: Final = 30.0
+WAIT_SECONDS: Final = 60.0
 CLUSTER_SCOPED: Final = frozenset(
     {
         "namespaces",
