@@ -18,6 +18,15 @@ from .fake_api import FakeApi
 pytestmark = pytest.mark.timeout(120)
 
 
+PROGRAM = """
+import signal
+# Who runs the tests in the background ignores Ctrl-C, and so would what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from noctaya_cli.main import app
+app()
+"""
+
+
 class Terminal:
     """A program on a terminal of its own."""
 
@@ -63,7 +72,7 @@ def test_top_goes_on_with_what_it_knows_while_the_api_server_does_not_answer(
     api: FakeApi, tmp_path: Path
 ) -> None:
     file = str(api.kubeconfig(tmp_path))
-    command = (sys.executable, "-m", "noctaya_cli", "top", "--interval", "0.5", "--kubeconfig", file)
+    command = (sys.executable, "-c", PROGRAM, "top", "--interval", "0.5", "--kubeconfig", file)
     terminal = Terminal(*command)
     try:
         terminal.await_text("ScaledToZero")
