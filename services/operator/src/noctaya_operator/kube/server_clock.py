@@ -19,9 +19,8 @@ from noctaya_operator.kube.transport import RequestDone
 log = logging.getLogger(__name__)
 
 TOLERANCE: Final = timedelta(seconds=2)
-"""By which an estimate may be off, so that a clock which is right is left alone."""
-QUICK: Final = 1.0
-"""Seconds within which an answer says what time it is now; a late one tells when it was made."""
+"""By which an estimate may be off, so that a clock which is right is left alone; beside it half of what the
+answer took, which may have been made at any time since it was asked for."""
 HALF_A_SECOND: Final = timedelta(milliseconds=500)
 
 
@@ -38,12 +37,13 @@ class ServerClock:
 
     def heard(self, done: RequestDone) -> None:
         """An answer of the API server has begun just now."""
-        if done.seconds > QUICK or (told := _time(done.date)) is None:
+        if (told := _time(done.date)) is None:
             return
-        behind = told + HALF_A_SECOND - self._own()
-        if abs(behind - self._behind) <= TOLERANCE:
+        unsure = timedelta(seconds=done.seconds / 2)
+        behind = told + HALF_A_SECOND + unsure - self._own()
+        if abs(behind - self._behind) <= TOLERANCE + unsure:
             return
-        self._behind = behind if abs(behind) > TOLERANCE else timedelta(0)
+        self._behind = behind if abs(behind) > TOLERANCE + unsure else timedelta(0)
         if self._behind:
             log.warning(
                 "our clock is wrong by the API server's, whose time is used",
