@@ -147,12 +147,16 @@ class Balancer:
 
     def report_unreachable(self, address: Address) -> None:
         """The data path could not connect to `address`: it is probed at once, and avoided until that
-        probe.
+        probe. A backup that nobody answers at while no pod is known makes the service cold.
         """
         entry = self._entries.get(address)
         if entry is None or not entry.ready or entry.suspect:
             return
-        entry.suspect = True
+        if entry.backup and not any(each.known and not each.backup for each in self._entries.values()):
+            # The last pod has gone, and what still answered probes at the Service was that one.
+            self.mark(address, ready=False)
+        else:
+            entry.suspect = True
         for listener in self._on_suspect:
             listener(address)
 

@@ -161,11 +161,15 @@ class Exchange(Holdings):
             self._reply(gate.answer_cold(request))
             return
         gate.begin_activation(self._trace)
-        self._activation_id = gate.timeline.activation_id
+        # None is pending while an address is called ready that could not be connected to a moment ago.
+        pending = gate.timeline.pending
+        if pending is not None:
+            self._activation_id = pending.id
+        self._earlier = gate.timeline.current
         if gate.reject_cold:
             raise gate.cold_error()
         if self._trace is not None:
-            self._trace.wait(gate.timeline.current)
+            self._trace.wait(pending)
         self._phase = HELD
         beating = self._answer.promised or (
             gate.heartbeats and request.heartbeats and asks_for_stream(self.body)
@@ -181,6 +185,8 @@ class Exchange(Holdings):
 
     def released(self, address: Address) -> None:
         """Called by the line: it is this request's turn."""
+        if not self._activation_id:
+            self._activation_id = self._path.gate.timeline.id_after(self._earlier)
         if self._uplink is None:  # else it is back in line after a failed connect, and counted already
             trace = self._trace.trace_id if self._trace is not None else ""
             self._path.gate.metrics.waited(self.waited, activation_id=self._activation_id, trace_id=trace)

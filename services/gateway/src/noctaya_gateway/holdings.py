@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from noctaya_gateway.datapath import DataPath
     from noctaya_gateway.limits import Permit
     from noctaya_gateway.responses import Reply
+    from noctaya_gateway.timeline import Moments
     from noctaya_gateway.tracing import RequestTrace
     from noctaya_gateway.uplink import Uplink
     from noctaya_gateway.upstream.connection import UpstreamConnection
@@ -41,6 +42,7 @@ class Holdings:
         "_answer",
         "_client",
         "_connection",
+        "_earlier",
         "_path",
         "_permit",
         "_phase",
@@ -71,6 +73,7 @@ class Holdings:
         self._permit: Permit | None = None
         self._record: AccessRecord | None = None
         self._activation_id = ""
+        self._earlier: Moments | None = None
 
     # Ends
 

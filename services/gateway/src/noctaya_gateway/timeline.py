@@ -75,6 +75,11 @@ class ActivationTimeline:
         current = self.current
         return current if current is not None and current.outcome is None else None
 
+    def id_after(self, earlier: Moments | None) -> str:
+        """The id of the activation that began after `earlier` was the last one; empty when none did."""
+        current = self.current
+        return current.id if current is not None and current is not earlier else ""
+
     @contextlib.contextmanager
     def asked_by(self, origin: Origin | None) -> Iterator[None]:
         """A request asks for a backend: an activation that begins inside gets the request's trace id."""

@@ -71,6 +71,26 @@ def test_the_only_address_is_picked_although_suspect_but_not_when_it_must_be_tru
     assert one.pick(trusted=True) is None
 
 
+def test_nobody_at_the_service_while_no_pod_is_known_makes_it_cold_at_once() -> None:
+    gone = balancer(backup=(SERVICE,))
+    gone.mark(SERVICE, ready=True)
+    told: list[str] = []
+    gone.subscribe(cold=lambda: told.append("cold"), suspect=lambda address: told.append(str(address)))
+    gone.report_unreachable(SERVICE)
+    assert not gone.ready
+    assert told == ["cold", str(SERVICE)], "and it is probed at once"
+    gone.report_unreachable(SERVICE)
+    assert len(told) == 2
+
+
+def test_nobody_at_the_service_while_pods_are_known_is_a_doubt_only() -> None:
+    starting = balancer(known=(A,), backup=(SERVICE,))
+    starting.mark(SERVICE, ready=True)
+    starting.report_unreachable(SERVICE)
+    assert starting.ready
+    assert starting.pick(trusted=True) is None
+
+
 def test_a_failed_connect_is_announced_once_and_only_for_a_ready_address() -> None:
     some = balancer(A, known=(B,))
     suspects: list[Address] = []

@@ -52,6 +52,20 @@ def test_t1_a_first_byte_counts_for_the_activation_that_was_waited_for() -> None
     assert [each.first_byte for each in line] == [None, 4.0]
 
 
+def test_t1_the_id_of_an_activation_that_began_later_is_told_and_never_that_of_an_earlier_one() -> None:
+    line = timeline(1.0, 2.0, 3.0)
+    assert line.id_after(None) == ""
+    line.begun()
+    first = line.current
+    assert line.id_after(None) == line.activation_id
+    line.ended(Outcome.READY, "")
+    assert line.id_after(first) == ""
+    line.begun()
+    assert line.id_after(first) == line.activation_id
+    assert first is not None
+    assert line.activation_id != first.id
+
+
 def test_t1_a_failed_activation_was_never_ready() -> None:
     line = timeline(1.0, 2.0)
     line.begun()

@@ -169,3 +169,28 @@ async def test_g5_a_client_that_leaves_before_the_connect_is_answered_frees_its_
         await until(gateway.at_rest)
     gateway.balancer.set_addresses([])
     assert len(gateway.line) == 0
+
+
+@pytest.fixture
+def refusing() -> Iterator[Address]:
+    """An address that refuses every connect, as that of a Service without Pods."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield Address(*bound.getsockname())
+
+
+async def test_t1_who_finds_nobody_at_the_service_once_the_last_pod_is_gone_begins_an_activation(
+    stage: MakeStage, backend: MakeBackend, refusing: Address
+) -> None:
+    server = await backend(replying(ok()))
+    gateway = await stage()
+    gateway.balancer.set_addresses((), backup=(refusing,))
+    gateway.balancer.mark(refusing, ready=True)  # by the pod that was there until a moment ago
+    asking = asyncio.create_task(gateway.ask(post()))
+    async with asyncio.timeout(WELL_BEFORE):
+        await until(lambda: len(gateway.line) == 1)
+        assert gateway.activation.pending
+        gateway.warm(server)
+        answer = await asking
+    assert answer.endswith(b"ok")
+    assert b"x-noctaya-activation-id: " in answer.lower()
