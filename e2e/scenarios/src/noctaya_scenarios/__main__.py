@@ -74,7 +74,7 @@ PHASES: Final = (
         name="one-gateway",
         marks="(any_gateways or one_gateway) and not first and not last",
         gateways=1,
-        side_by_side=6,  # half the Pods, so there is time for more
+        side_by_side=5,  # two Pods a service instead of four
         disturbs=False,
     ),
 )
