@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from noctaya_chaos.__main__ import parse, wanted
+from noctaya_chaos.__main__ import parse, put, wanted
 from noctaya_chaos.catalogue import FAULTS
 from noctaya_chaos.load import OK, UNREACHED, Kind, Outcome
 from noctaya_chaos.report import BEGIN, END, NoMarks, table, write
@@ -53,9 +53,10 @@ def test_the_catalogue_has_names_once_and_the_command_takes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["--only", "no-such-fault"], ["--only", "rotation", "--write", "docs/reliability.md"]]
+    "argv",
+    [["--only", "no-such-fault"], ["--write", "no/such/page.md"], ["--only", "rotation", "--write", "."]],
 )
-def test_bad_arguments_are_refused(argv: list[str]) -> None:
+def test_bad_arguments_are_refused_before_anything_is_broken(argv: list[str]) -> None:
     with pytest.raises(SystemExit) as error:
         parse(argv)
     assert error.value.code == 2
@@ -83,3 +84,30 @@ def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(NoMarks, match=r"page\.md"):
         write(page, "rows")
     assert page.read_text() == "nothing here\n"
+
+
+def verdict_of(number: int, *, steady: float = 5.0) -> Verdict:
+    seen = Sighting(inflicted=1, ended=2, steady=steady, outcomes=GOOD, replicas=[1])
+    return Verdict(fault=FAULTS[number], seen=seen, broken=())
+
+
+def test_rows_of_some_faults_take_their_places_and_the_others_stay(tmp_path: Path) -> None:
+    whole = table([verdict_of(number) for number in range(4)])
+    order = [fault.done for fault in FAULTS[1:]]
+    again = table([verdict_of(4), verdict_of(2, steady=99.0)], known=whole, order=order)
+    assert [line.split(" | ")[0] for line in again.splitlines()[2:]] == [
+        f"| {fault.done}" for fault in FAULTS[1:5]
+    ], "the first row's fault is no more, the fifth is new"
+    assert again.count("as before after 97 s") == 1
+    assert again.count("as before after 3 s") == 3
+    assert table([], known=again, order=order) == again
+
+
+def test_the_page_gets_the_rows_that_were_seen_of_a_run_that_did_not_end(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{BEGIN}\n{table([verdict_of(0), verdict_of(1)])}{END}\n")
+    assert put(page, [verdict_of(1, steady=50.0)])
+    assert page.read_text().count("as before after 3 s") == 1
+    assert page.read_text().count("as before after 48 s") == 1
+    page.unlink()
+    assert not put(page, [verdict_of(1)])

@@ -1,18 +1,19 @@
-"""Flat or not, and what a process uses."""
+"""What processes use, and the command."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from answering import DONE, TOKEN, serving
+from noctaya_chaos.account import REFERENCE
 from noctaya_chaos.load import OK, UNREACHED, Outcome
-from noctaya_chaos.soak import Finding, alive, latencies, parse, usage
-from noctaya_chaos.trend import Bound, TooFew, Trend, trend_of
+from noctaya_chaos.soak import Recorded, latencies, parse, sample, soak, usage
+from noctaya_scenarios.chat import Client
 from noctaya_scenarios.faults import Process
 
 HOLD = """
@@ -24,33 +25,6 @@ sys.stdin.read()
 """
 
 
-def test_a_leak_is_seen_and_a_warm_up_is_not() -> None:
-    leak = trend_of([(second, 50 + second / 60) for second in range(0, 1800, 5)])
-    assert leak.hourly == pytest.approx(60)
-    assert not leak.flat(Bound(absolute=2, share=0.03))
-    warm_up = trend_of([(second, 50 + min(second, 300) / 30) for second in range(0, 1800, 5)])
-    assert warm_up.late - warm_up.early == 0
-    assert warm_up.flat(Bound(absolute=0))
-
-
-@given(st.lists(st.floats(0, 1), min_size=8, max_size=60), st.floats(0, 1000))
-def test_noise_around_a_level_is_flat_within_its_height(noise: list[float], level: float) -> None:
-    trend = trend_of([(index, level + each) for index, each in enumerate(noise)])
-    assert trend.flat(Bound(absolute=1.0 + 1e-9))
-
-
-def test_the_larger_of_both_bounds_counts() -> None:
-    trend = Trend(early=100, late=104, hourly=8)
-    assert trend.flat(Bound(absolute=1, share=0.05))
-    assert not trend.flat(Bound(absolute=3, share=0.03))
-    assert str(Finding(what="gateway memory", unit="MiB", trend=trend)).endswith("+8.00 an hour  GROWS")
-
-
-def test_few_samples_say_nothing() -> None:
-    with pytest.raises(TooFew, match="7 samples"):
-        trend_of([(0.0, 1.0)] * 7)
-
-
 def test_usage_is_resident_memory_and_open_files(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
@@ -59,9 +33,9 @@ def test_usage_is_resident_memory_and_open_files(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         memory, files = usage([Process(child.pid)])
-        assert alive([Process(child.pid)])
         child.communicate("")
-    assert not alive([Process(os.getpid()), Process(child.pid)])
+    with pytest.raises(FileNotFoundError):
+        usage([Process(os.getpid()), Process(child.pid)])
     assert 64 << 20 < memory < 160 << 20
     assert files >= 22
     alone = usage([Process(os.getpid())])
@@ -82,4 +56,71 @@ def test_latencies_are_those_of_answers_that_began_in_time() -> None:
 def test_a_time_that_shows_nothing_is_refused(minutes: str) -> None:
     with pytest.raises(SystemExit) as error:
         parse(["--minutes", minutes])
+    assert error.value.code == 2
+
+
+def test_components_that_ended_are_named_and_the_others_recorded() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        child.wait()
+    series: Recorded = defaultdict(list)
+    running = {"gateway 1": [Process(os.getpid())], "scaler": [Process(child.pid)]}
+    assert sample(running, series, at=5.0) == ["scaler restarted"]
+    assert [(name, unit) for name, unit in series] == [
+        ("gateway 1 memory", "MiB"),
+        ("gateway 1 open files", "files"),
+    ]
+    assert series["gateway 1 memory", "MiB"][0][0] == 5.0
+
+
+class Field:
+    """A field whose services answer."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def prepare(self) -> tuple[Client, Client]:
+        return self._client, self._client
+
+    def asleep(self) -> bool:
+        return True
+
+    def backend(self) -> Client:
+        return self._client
+
+
+def test_a_soak_that_is_cut_short_tells_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def pressed_at_the_tenth(running: object, series: Recorded, *, at: float) -> list[str]:
+        nonlocal looks
+        looks += 1
+        if looks == 10:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr("noctaya_chaos.soak.components", lambda field: {})
+    monkeypatch.setattr("noctaya_chaos.soak.sample", pressed_at_the_tenth)
+    with serving(200, TOKEN + DONE) as client:
+        account = soak(Field(client), seconds=600, every=0.05)  # type: ignore[arg-type]
+    assert account.cut_short
+    assert not account.held
+    assert len(account.loads) == 9
+    (reference,) = [each for each in account.findings if each.what == REFERENCE]
+    assert reference.trend.early > 0
+
+
+def test_a_component_that_restarts_ends_the_soak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noctaya_chaos.soak.components", lambda field: {})
+    monkeypatch.setattr("noctaya_chaos.soak.sample", lambda running, series, *, at: ["scaler restarted"])
+    with serving(200, TOKEN + DONE) as client:
+        account = soak(Field(client), seconds=600, every=0.05)  # type: ignore[arg-type]
+    assert account.failures == ["scaler restarted"]
+    assert not account.held
+
+
+def test_a_page_without_marks_is_refused_at_once(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing here\n")
+    with pytest.raises(SystemExit) as error:
+        parse(["--write", str(page)])
     assert error.value.code == 2

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from noctaya_chaos.load import CUT, OK, UNREACHED, Kind, Outcome
+from noctaya_chaos.timeline import Timeline
 from noctaya_chaos.verdict import Promise, Sighting, summary, violations
 
 
@@ -33,10 +34,38 @@ def test_a_promise_holds_when_everything_was_answered() -> None:
         (sighting(replicas=(1, 0, 1)), "the busy service was scaled to zero"),
         (sighting(steady=None), "not as before in time"),
         (sighting(foreign=("/api/v1/x",)), "changed, though it is not ours: /api/v1/x"),
+        (sighting(complaints=("not within 9 s: it leads",)), "not within 9 s: it leads"),
     ],
 )
 def test_each_break_is_told(seen: Sighting, told: str) -> None:
     assert violations(Promise(), seen) == [told]
+
+
+def test_a_cold_start_has_to_come_to_pass_in_it_and_to_be_told_where_that_is_promised() -> None:
+    record = {
+        "outcome": "Succeeded",
+        "id": "a" * 32,
+        "pod": "cold-1",
+        "requested": "2026-11-30T12:00:00.100Z",
+    }
+    whole = Timeline.of(
+        record | {"ready": "2026-11-30T12:00:02.000Z", "firstByte": "2026-11-30T12:00:02.300Z"}
+    )
+    cold = outcome("cold", seconds=2.2)
+    promise = Promise(told=True)
+    assert violations(promise, sighting(cold, during=[whole])) == []
+    missing = ["no cold start in it of which the status told everything"]
+    assert violations(promise, sighting(cold, timelines=[whole])) == missing, "it came after it"
+    assert violations(promise, sighting(cold, during=[Timeline.of(record)])) == missing
+
+
+def test_a_timeline_that_tells_of_more_than_any_client_waited_breaks_every_promise() -> None:
+    ends = {"ready": "2026-11-30T12:01:31.000Z", "firstByte": "2026-11-30T12:01:31.200Z"}
+    record = {"outcome": "Succeeded", "id": "a" * 32, "pod": "cold-1", "requested": "2026-11-30T12:00:00Z"}
+    (told,) = violations(
+        Promise(), sighting(outcome("cold", seconds=2.0), timelines=[Timeline.of(record | ends)])
+    )
+    assert told == "the timeline of cold-1 tells of 91.2 s, no client waited over 2.0 s"
 
 
 def test_what_may_fail_may_do_so_for_a_while_only() -> None:

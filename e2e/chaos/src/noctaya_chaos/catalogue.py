@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from noctaya_scenarios import faults
 from noctaya_scenarios.release import NAMESPACE, OPERATOR_LABELS
-from noctaya_scenarios.waiting import until
 
-from noctaya_chaos.field import WARM, Field
+from noctaya_chaos import breaking, filling, skewing
+from noctaya_chaos.breaking import Inflict
+from noctaya_chaos.field import Field
 from noctaya_chaos.load import CUT, UNREACHED
-from noctaya_chaos.processes import halting, parted, stopped
 from noctaya_chaos.verdict import Promise
 
-Inflict = Callable[[Field], Iterator[None]]
-
-KEDA_OPERATOR: Final = "app=keda-operator"
-KEDA_METRICS: Final = "app=keda-operator-metrics-apiserver"
-DNS_LABEL: Final = "k8s-app=kube-dns"
 HELD: Final = 30.0
 """Seconds that a warm answer may take while its backend is made anew: it is held like a cold one."""
 NOTICED: Final = 8.0
@@ -48,108 +43,11 @@ class Fault:
     seconds: float = 15.0
 
 
-def killed(part: str) -> Inflict:
-    """SIGKILL to the containers of one Pod of the busy service."""
-
-    def inflict(field: Field) -> Iterator[None]:
-        faults.kill_containers(field.first(part))
-        yield
-
-    return inflict
-
-
-def killed_elsewhere(namespace: str, label: str) -> Inflict:
-    """SIGKILL to the containers of all Pods with a label."""
-
-    def inflict(field: Field) -> Iterator[None]:
-        for pod in field.pods_of(namespace, label):
-            faults.kill_containers(pod["metadata"]["name"])
-        yield
-
-    return inflict
-
-
-def killed_leader(field: Field) -> Iterator[None]:
-    """SIGKILL to the operator that leads."""
-    faults.kill_containers(field.leader())
-    yield
-
-
-def gone_backend(field: Field) -> Iterator[None]:
-    """The backend's Pod is deleted without grace, as when its node is lost."""
-    field.scene.delete_pod(field.first("backend"), grace=0)
-    yield
-
-
-def silent(part: str) -> Inflict:
-    """SIGSTOP to one Pod of the busy service."""
-
-    def inflict(field: Field) -> Iterator[None]:
-        with stopped(field.first(part)):
-            yield
-
-    return inflict
-
-
-def gateways_parted_from_scaler(field: Field) -> Iterator[None]:
-    """No packet between the busy service's gateways and its scaler."""
-    with parted(field.first("scaler"), field.addresses("gateway")):
-        yield
-
-
-def keda_parted_from_scaler(field: Field) -> Iterator[None]:
-    """No packet between KEDA and the busy service's scaler."""
-    addresses = [pod["status"]["podIP"] for pod in field.pods_of(faults.KEDA, KEDA_OPERATOR)]
-    with parted(field.first("scaler"), addresses):
-        yield
-
-
-def api_server_paused(field: Field) -> Iterator[None]:
-    """The API server does not answer."""
-    with field.lab.cluster.pause_api_server():
-        yield
-
-
-def dns_pods(field: Field) -> list[str]:
-    return [pod["metadata"]["name"] for pod in field.pods_of("kube-system", DNS_LABEL)]
-
-
-def dns_silent(field: Field) -> Iterator[None]:
-    """Cluster DNS does not answer."""
-    with stopped(*dns_pods(field)):
-        yield
-
-
-def dns_slow(field: Field) -> Iterator[None]:
-    """Cluster DNS answers up to 0.8 s late."""
-    with halting(*dns_pods(field), silent=0.8, awake=0.2):
-        yield
-
-
-def readiness_flaps(field: Field) -> Iterator[None]:
-    """The backend says every few seconds that it is not well, then that it is."""
-    pod = field.first("backend")
-    for _ in range(3):
-        field.scene.stub(pod, healthy=False)
-        until(lambda: not field.scene.ready_pods("backend", WARM), within=30, what="an unready backend")
-        field.scene.stub(pod, healthy=True)
-        until(lambda: field.scene.ready_pods("backend", WARM), within=30, what="a ready backend")
-    yield
-
-
-def everything_rotated(field: Field) -> Iterator[None]:
-    """A second client key, another demand token, new gateways, a new scaler, a new operator, at once."""
-    with ExitStack() as stack:
-        stack.enter_context(field.more_keys())
-        field.forget_demand_secret()
-        field.scene.change(WARM, endpoint={"coldStart": {"heartbeatInterval": "700ms"}})
-        field.scene.delete_pod(field.first("scaler"))
-        field.lab.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{field.leader()}")
-        yield
-
-
 ALL_WELL: Final = Promise()
+TOLD: Final = Promise(told=True)
+INTERRUPTED: Final = frozenset({"error event backend_interrupted", "status 502 backend_interrupted"})
 NOTHING_FAILS: Final = "nothing fails"
+IN_ORDER: Final = "nothing fails; the timeline of a cold start stays in order, whole and as long as it was"
 
 FAULTS: Final = (
     Fault(
@@ -157,57 +55,57 @@ FAULTS: Final = (
         done="one of two gateways: SIGKILL",
         expected=f"what it carried is cut; nothing else, and nothing after {NOTICED:g} s",
         promise=Promise(results=frozenset({UNREACHED, CUT}), within=NOTICED),
-        inflict=killed("gateway"),
+        inflict=breaking.killed("gateway"),
     ),
     Fault(
         name="scaler-killed",
         done="the aggregate scaler: SIGKILL",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=killed("scaler"),
+        inflict=breaking.killed("scaler"),
     ),
     Fault(
         name="operator-killed",
         done="the operator that leads: SIGKILL",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=killed_leader,
+        inflict=breaking.killed_leader,
     ),
     Fault(
         name="operators-killed",
         done="every operator: SIGKILL",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=killed_elsewhere(NAMESPACE, OPERATOR_LABELS),
+        inflict=breaking.killed_elsewhere(NAMESPACE, OPERATOR_LABELS),
     ),
     Fault(
         name="backend-killed",
         done="the backend's process: SIGKILL, as the kernel does when memory runs out",
         expected="streams end with an error event, answers under way with a 502; the next ones are held",
         promise=Promise(
-            results=frozenset({"error event backend_interrupted", "status 502 backend_interrupted"}),
+            results=INTERRUPTED,
             within=NOTICED,
             slowest=HELD,
         ),
-        inflict=killed("backend"),
+        inflict=breaking.killed("backend"),
     ),
     Fault(
         name="backend-gone",
         done="the backend's Pod: deleted without grace",
         expected="as above",
         promise=Promise(
-            results=frozenset({"error event backend_interrupted", "status 502 backend_interrupted"}),
+            results=INTERRUPTED,
             within=NOTICED,
             slowest=HELD,
         ),
-        inflict=gone_backend,
+        inflict=breaking.gone_backend,
     ),
     Fault(
         name="readiness-flaps",
         done="the backend turns unready and ready three times",
         expected="nothing fails; requests wait",
         promise=Promise(slowest=HELD),
-        inflict=readiness_flaps,
+        inflict=breaking.readiness_flaps,
         seconds=5.0,
     ),
     Fault(
@@ -215,21 +113,21 @@ FAULTS: Final = (
         done="KEDA's operator: SIGKILL",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=killed_elsewhere(faults.KEDA, KEDA_OPERATOR),
+        inflict=breaking.killed_elsewhere(faults.KEDA, breaking.KEDA_OPERATOR),
     ),
     Fault(
         name="keda-metrics-killed",
         done="KEDA's metrics server: SIGKILL",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=killed_elsewhere(faults.KEDA, KEDA_METRICS),
+        inflict=breaking.killed_elsewhere(faults.KEDA, breaking.KEDA_METRICS),
     ),
     Fault(
         name="gateways-parted",
         done="no packet between the gateways and the scaler for 30 s",
         expected="nothing fails; no scale to zero within `scaleDownStabilization` (here 60 s)",
         promise=ALL_WELL,
-        inflict=gateways_parted_from_scaler,
+        inflict=breaking.gateways_parted_from_scaler,
         seconds=30.0,
     ),
     Fault(
@@ -237,7 +135,7 @@ FAULTS: Final = (
         done="no packet between KEDA and the scaler for 30 s",
         expected="nothing fails, the busy service is not scaled to zero",
         promise=ALL_WELL,
-        inflict=keda_parted_from_scaler,
+        inflict=breaking.keda_parted_from_scaler,
         seconds=30.0,
     ),
     Fault(
@@ -245,7 +143,7 @@ FAULTS: Final = (
         done="the aggregate scaler: stopped for 20 s (SIGSTOP)",
         expected="nothing fails, the busy service is not scaled to zero",
         promise=ALL_WELL,
-        inflict=silent("scaler"),
+        inflict=breaking.silent("scaler"),
         seconds=20.0,
     ),
     Fault(
@@ -253,7 +151,7 @@ FAULTS: Final = (
         done="the API server: stopped for 30 s",
         expected="no warm request fails; cold ones are held",
         promise=ALL_WELL,
-        inflict=api_server_paused,
+        inflict=breaking.api_server_paused,
         seconds=30.0,
     ),
     Fault(
@@ -261,14 +159,14 @@ FAULTS: Final = (
         done="cluster DNS: stopped for 15 s",
         expected="no warm request fails; cold ones are held",
         promise=ALL_WELL,
-        inflict=dns_silent,
+        inflict=breaking.dns_silent,
     ),
     Fault(
         name="dns-slow",
         done="cluster DNS answers up to 0.8 s late, for 20 s",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=dns_slow,
+        inflict=breaking.dns_slow,
         seconds=20.0,
     ),
     Fault(
@@ -276,8 +174,58 @@ FAULTS: Final = (
         done="client keys, demand token, gateways, scaler, operator: all replaced at once",
         expected=NOTHING_FAILS,
         promise=ALL_WELL,
-        inflict=everything_rotated,
+        inflict=breaking.everything_rotated,
         seconds=30.0,
+    ),
+    Fault(
+        name="gateway-clock",
+        done=f"the clock of one of two gateways: {skewing.SKEW} s ahead for a minute",
+        expected=IN_ORDER,
+        promise=TOLD,
+        inflict=skewing.gateways_ahead,
+        seconds=60.0,
+    ),
+    Fault(
+        name="scaler-clock",
+        done=f"the aggregate scaler's clock: {skewing.SKEW} s behind for a minute",
+        expected=IN_ORDER,
+        promise=TOLD,
+        inflict=skewing.scalers_behind,
+        seconds=60.0,
+    ),
+    Fault(
+        name="operator-clock",
+        done=f"the clock of the operator that leads: {skewing.SKEW} s ahead for a minute",
+        expected=f"{IN_ORDER}; it leads on",
+        promise=TOLD,
+        inflict=skewing.leader_ahead,
+        seconds=60.0,
+    ),
+    Fault(
+        name="standby-clock",
+        done=f"the clock of the operator that stands by: {skewing.SKEW} s ahead for half a minute",
+        expected="nothing fails; the other one leads on",
+        promise=ALL_WELL,
+        inflict=skewing.standby_ahead,
+        seconds=30.0,
+    ),
+    Fault(
+        name="cache-full",
+        done="the disk of a model's cache: full in the middle of the download, freed after 20 s",
+        expected="nothing of what serves fails; the status says `NoSpace`; room again, and it is done",
+        promise=ALL_WELL,
+        inflict=filling.cache_full,
+        seconds=20.0,
+    ),
+    Fault(
+        name="node-full",
+        done="the disk of the busy backend's node: full, so that its kubelet evicts everything there",
+        expected="what is evicted cuts what it carries, nothing else; all of it comes back on the other node",
+        promise=Promise(
+            results=INTERRUPTED | {UNREACHED, CUT}, within=filling.EVICTED_SECONDS + NOTICED, slowest=HELD
+        ),
+        inflict=filling.node_full,
+        seconds=10.0,
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +18,24 @@ class NoMarks(Exception):
     """The page has no place for the table."""
 
 
-def table(verdicts: Iterable[Verdict]) -> str:
-    """Markdown."""
-    return HEAD + "".join(row(each) for each in verdicts)
+def table(verdicts: Iterable[Verdict], *, known: str = "", order: Sequence[str] = ()) -> str:
+    """Markdown.
+
+    Args:
+        verdicts: what was seen now.
+        known: the table as it was: its rows of other faults stay.
+        order: what each fault does, in the order of the rows; a row of none of them goes.
+    """
+    rows = {fault: line for line in known.splitlines(keepends=True) if (fault := _cells(line)[:1])}
+    now = {(each.fault.done,): row(each) for each in verdicts}
+    names = [(done,) for done in order] or list(now)
+    return HEAD + "".join((rows | now)[name] for name in names if name in rows | now)
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return (
+        tuple(cell.strip() for cell in line.strip().strip("|").split(" | ")) if line.startswith("| ") else ()
+    )
 
 
 def row(verdict: Verdict) -> str:
@@ -31,11 +46,20 @@ def row(verdict: Verdict) -> str:
     return f"| {verdict.fault.done} | {verdict.fault.expected} | {said} |\n"
 
 
-def write(page: Path, text: str) -> None:
-    """Put a table between the page's marks. Raises NoMarks."""
-    content = page.read_text()
-    before, begin, rest = content.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise NoMarks(f"{page} has no lines {BEGIN!r} and {END!r} to write between")
-    page.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
+def between(page: Path, begin: str = BEGIN, end: str = END) -> str:
+    """What stands between two marks. Raises NoMarks."""
+    return _parted(page, begin, end)[1]
+
+
+def write(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+    """Put text between two marks. Raises NoMarks."""
+    before, _, after = _parted(page, begin, end)
+    page.write_text(f"{before}{begin}\n{text}{end}{after}")
+
+
+def _parted(page: Path, begin: str, end: str) -> tuple[str, str, str]:
+    before, begins, rest = page.read_text().partition(begin)
+    inside, ends, after = rest.partition(end)
+    if not begins or not ends:
+        raise NoMarks(f"{page} has no lines {begin!r} and {end!r} to write between")
+    return before, inside, after

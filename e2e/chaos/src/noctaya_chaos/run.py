@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from noctaya_scenarios.scene import ZERO_SECONDS
 from noctaya_scenarios.waiting import NotYet, until
 
 from noctaya_chaos.catalogue import Fault, inflicted
 from noctaya_chaos.field import COLD, WARM, Field
 from noctaya_chaos.load import OK, MixedLoad, Outcome
+from noctaya_chaos.timeline import Timeline
 from noctaya_chaos.verdict import Sighting, violations
 
 BEFORE: Final = 3.0
@@ -35,12 +37,14 @@ class Verdict:
 
 
 class Watcher:
-    """Looks at the busy service's replicas on a thread of its own; a context manager."""
+    """Looks at the busy service's replicas and the other one's last cold start; a context manager."""
 
     def __init__(self, field: Field) -> None:
         self._field = field
         self._over = threading.Event()
         self._seen: list[int] = []
+        self._before = field.activation().get("pod")
+        self._timelines: dict[str, Timeline] = {}
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
 
     def __enter__(self) -> Watcher:
@@ -56,8 +60,16 @@ class Watcher:
         """So far."""
         return list(self._seen)
 
+    @property
+    def timelines(self) -> list[Timeline]:
+        """Of the cold starts that began since it looks, each as it was told last."""
+        return list(self._timelines.values())
+
     def _watch(self) -> None:
         while not self._over.wait(LOOK):
+            record = self._field.activation()
+            if (pod := record.get("pod")) and pod != self._before:
+                self._timelines[pod] = Timeline.of(record)
             replicas = self._field.backends()
             if replicas is not None:
                 self._seen.append(replicas)
@@ -81,10 +93,12 @@ def suffer(fault: Fault, field: Field, load: MixedLoad) -> Verdict:
     begun = time.monotonic()
     with Watcher(field) as watcher:
         with inflicted(fault, field):
+            earlier = {each.pod for each in watcher.timelines}
             time.sleep(fault.seconds)
+            during = [each for each in watcher.timelines if each.pod not in earlier]
         ended = time.monotonic()
         steady = await_steady(load, field, since=ended)
-        replicas = watcher.seen
+        replicas, timelines = watcher.seen, watcher.timelines
     seen = Sighting(
         inflicted=begun,
         ended=ended,
@@ -92,6 +106,9 @@ def suffer(fault: Fault, field: Field, load: MixedLoad) -> Verdict:
         outcomes=load.since(begun),
         replicas=replicas,
         foreign=field.changed_objects_of_others(),
+        timelines=timelines,
+        during=during,
+        complaints=field.complaints(),
     )
     return Verdict(fault=fault, seen=seen, broken=tuple(violations(fault.promise, seen)))
 
@@ -127,5 +144,6 @@ def steady_at(outcomes: Iterable[Outcome], *, now: float) -> float:
 def come_to_rest(field: Field) -> None:
     """Without load both services fall to zero and no demand is left. Raises NotYet."""
     for name in (WARM, COLD):
-        field.scene.await_zero(name)
+        until(lambda name=name: field.at_zero(name), within=ZERO_SECONDS, what=f"{name} at zero")  # type: ignore[misc]
+        field.scene.await_phase("ScaledToZero", name, within=ZERO_SECONDS)
         until(lambda name=name: field.scene.demand(name) == 0, within=60, what=f"no demand of {name}")  # type: ignore[misc]

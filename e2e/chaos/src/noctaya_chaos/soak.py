@@ -1,18 +1,20 @@
 """`python -m noctaya_chaos.soak`: half an hour of steady mixed load; memory, files and latency stay flat.
 
-Prints each component's series with its slope an hour. Exit 0: all flat, nothing failed, nothing restarted.
-1: something grew, failed or restarted. 2: bad arguments, or no cluster whose processes are on this machine.
+Prints each component's series with its slope an hour; Ctrl-C ends it with what was seen so far. Exit 0: all
+flat, nothing failed, nothing restarted. 1: something grew, failed or restarted, or it was cut short. 2: bad
+arguments, no cluster whose processes are on this machine, or no page to write to.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -20,46 +22,20 @@ from noctaya_cluster import ClusterError
 from noctaya_scenarios.faults import Process, processes_of
 from noctaya_scenarios.release import NAMESPACE, OPERATOR_LABELS
 
+from noctaya_chaos.account import BEGIN, END, FILES, LATENCY, MEMORY, REFERENCE, Account
 from noctaya_chaos.field import WARM, Field
 from noctaya_chaos.ground import add_options, prepared
 from noctaya_chaos.load import OK, MixedLoad, Outcome
-from noctaya_chaos.trend import Bound, Trend, trend_of
+from noctaya_chaos.report import NoMarks, between, write
 
 MINUTES: Final = 30.0
 FEWEST_MINUTES: Final = 2.0
 EVERY: Final = 5.0
 MIB: Final = 1 << 20
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-BOUNDS: Final = {
-    "MiB": Bound(absolute=2.0, share=0.03),
-    "files": Bound(absolute=3.0),
-    "ms": Bound(absolute=2.0, share=0.25),
-}
-"""Open files move with the connections of the moment; latency with the other load of the machine."""
+USAGE_ERROR: Final = 2
 
-Series = dict[tuple[str, str], list[tuple[float, float]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One series."""
-
-    what: str
-    unit: str
-    trend: Trend
-
-    @property
-    def flat(self) -> bool:
-        """Whether it stays within its bound."""
-        return self.trend.flat(BOUNDS[self.unit])
-
-    def __str__(self) -> str:
-        trend = self.trend
-        word = "flat" if self.flat else "GROWS"
-        return (
-            f"{self.what:40} {trend.early:8.1f} -> {trend.late:8.1f} {self.unit:5} "
-            f"{trend.hourly:+8.2f} an hour  {word}"
-        )
+Recorded = dict[tuple[str, str], list[tuple[float, float]]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,15 +43,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse(argv)
     try:
         with prepared("soak", options) as field:
-            findings, failures = soak(field, seconds=options.minutes * 60)
+            account = soak(field, seconds=options.minutes * 60)
+            tell(account)
     except ClusterError as error:
         print(f"noctaya-soak: the cluster is not to be had: {error}", file=sys.stderr)
-        return 2
-    for finding in findings:
-        print(finding)
-    for failure in failures:
-        print(f"! {failure}")
-    return 0 if not failures and all(finding.flat for finding in findings) else 1
+        return USAGE_ERROR
+    if options.write:
+        write(options.write, account.markdown(datetime.now(UTC).date()), BEGIN, END)
+    return 0 if account.held else 1
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -83,38 +58,70 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="noctaya-soak", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"at least {FEWEST_MINUTES:g}")
     add_options(parser)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into docs/reliability.md")
     options = parser.parse_args(argv)
     if not options.minutes >= FEWEST_MINUTES:
         parser.error(f"--minutes must be at least {FEWEST_MINUTES:g}: less shows nothing")
+    if options.write:
+        try:
+            between(options.write, BEGIN, END)  # now, not in half an hour
+        except (OSError, NoMarks) as error:
+            parser.error(str(error))
     return options
 
 
-def soak(field: Field, *, seconds: float) -> tuple[list[Finding], list[str]]:
-    """Load for so long; what grew how much, and what went wrong."""
+def tell(account: Account) -> None:
+    """On the terminal."""
+    print(account.summary)
+    for finding in account.findings:
+        print(finding)
+    for failure in account.failures:
+        print(f"! {failure}")
+    sys.stdout.flush()
+
+
+def soak(field: Field, *, seconds: float, every: float = EVERY) -> Account:
+    """Load for so long, or until something restarts or somebody presses Ctrl-C: what was seen.
+
+    Args:
+        field: where.
+        seconds: of load.
+        every: seconds between samples.
+    """
     warm, cold = field.prepare()
-    failures: list[str] = []
-    series: Series = defaultdict(list)
+    series: Recorded = defaultdict(list)
+    loads: list[float] = []
+    broken: list[str] = []
     with MixedLoad(warm, cold, asleep=field.asleep) as load:
         warm.ask()
+        backend = field.backend()
         running = {name: processes_of(pod) for name, pod in components(field).items()}
         begun = time.monotonic()
-        while (now := time.monotonic()) < begun + seconds and not failures:
-            failures = [f"{name} restarted" for name, processes in running.items() if not alive(processes)]
-            for name, processes in running.items() if not failures else ():
-                memory, files = usage(processes)
-                series[f"{name} memory", "MiB"].append((now - begun, memory / MIB))
-                series[f"{name} open files", "files"].append((now - begun, files))
-            time.sleep(EVERY)
-        outcomes = load.since(begun)
+        try:
+            while time.monotonic() < begun + seconds and not broken:
+                at = time.monotonic() - begun
+                broken = sample(running, series, at=at)
+                try:
+                    series[REFERENCE, LATENCY].append((at, backend.ask(tokens=2).seconds * 1000))
+                except (OSError, http.client.HTTPException) as error:
+                    broken.append(f"the backend does not answer: {error!r}")
+                loads.append(os.getloadavg()[0])
+                time.sleep(every)
+        except KeyboardInterrupt:
+            print("noctaya-soak: cut short", file=sys.stderr, flush=True)
+        minutes = (time.monotonic() - begun) / 60
+        outcomes = [each for each in load.since(begun) if each.begun >= begun]
     for kind in ("json", "cold"):
-        series[f"{kind} latency", "ms"] = latencies(outcomes, kind, begun=begun)
-    failed = Counter((each.kind, each.result) for each in outcomes if each.result != OK)
-    failures += [f"{count} {kind}: {result}" for (kind, result), count in sorted(failed.items())]
-    counts = Counter(each.kind for each in outcomes)
-    said = f"{counts['json']} answers, {counts['stream']} streams, {counts['cold']} cold starts"
-    print(f"{(time.monotonic() - begun) / 60:.0f} minutes: {said}")
-    findings = [Finding(what=what, unit=unit, trend=trend_of(each)) for (what, unit), each in series.items()]
-    return findings, failures
+        series[f"{kind} latency", LATENCY] = latencies(outcomes, kind, begun=begun)
+    return Account(
+        minutes=minutes,
+        planned=seconds / 60,
+        outcomes=outcomes,
+        series=series,
+        loads=loads,
+        processors=os.cpu_count() or 1,
+        broken=broken,
+    )
 
 
 def components(field: Field) -> Mapping[str, str]:
@@ -128,13 +135,22 @@ def components(field: Field) -> Mapping[str, str]:
     return found
 
 
-def alive(processes: Sequence[Process]) -> bool:
-    """Whether all of them still run."""
-    return all((Path("/proc") / str(process.pid)).exists() for process in processes)
+def sample(running: Mapping[str, Sequence[Process]], series: Recorded, *, at: float) -> list[str]:
+    """Add what components use to their series; those that restarted since, in words."""
+    broken = []
+    for name, processes in running.items():
+        try:
+            memory, files = usage(processes)
+        except (FileNotFoundError, ProcessLookupError):
+            broken.append(f"{name} restarted")
+            continue
+        series[f"{name} memory", MEMORY].append((at, memory / MIB))
+        series[f"{name} open files", FILES].append((at, files))
+    return broken
 
 
 def usage(processes: Sequence[Process]) -> tuple[int, int]:
-    """Resident bytes and open files of processes together."""
+    """Resident bytes and open files of processes together. FileNotFoundError when one has ended."""
     memory = files = 0
     for process in processes:
         folder = Path("/proc") / str(process.pid)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from noctaya_chaos.load import OK, Outcome
+from noctaya_chaos.timeline import Timeline, faults
 
 COLD_BOUND: Final = 90.0
 """Seconds a cold request may take through a fault: the activation timeout of the services here."""
@@ -25,6 +26,8 @@ class Promise:
     """Seconds that an answer of the warm service may take at most."""
     down: bool = False
     """Whether the warm service may be seen without a backend."""
+    told: bool = False
+    """Whether a whole cold start has to come to pass in it, and the status to tell all of its timeline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,12 @@ class Sighting:
     """Of the warm service's backend, as often as somebody could say."""
     foreign: Sequence[str] = field(default=())
     """Objects of others that changed."""
+    timelines: Sequence[Timeline] = field(default=())
+    """Of the cold starts that the status told of meanwhile."""
+    during: Sequence[Timeline] = field(default=())
+    """Those of them that began while the fault lasted, as they were told at its end."""
+    complaints: Sequence[str] = field(default=())
+    """What a fault itself found that should not be."""
 
     @property
     def recovery(self) -> float | None:
@@ -76,6 +85,10 @@ def violations(promise: Promise, seen: Sighting) -> list[str]:
         broken.append("the busy service was scaled to zero")
     if seen.steady is None:
         broken.append("not as before in time")
+    broken.extend(wrong for each in seen.timelines for wrong in faults(each, longest=cold))
+    if promise.told and not any(each.whole for each in seen.during):
+        broken.append("no cold start in it of which the status told everything")
+    broken.extend(seen.complaints)
     broken.extend(f"changed, though it is not ours: {each}" for each in seen.foreign)
     return broken
 
