@@ -61,6 +61,14 @@ def changed(place: tuple[Any, ...], value: Any) -> dict[str, Any]:
     return config
 
 
+@pytest.mark.parametrize("token", ["s3cret\u2026", "s3cret\nx"])
+def test_fuzz_a_token_that_can_not_be_sent_is_not_told(file: Path, token: str) -> None:
+    file.write_text(json.dumps(changed(("users", 0, "user", "token"), token)))
+    with pytest.raises(ClusterError, match="credential of the kubeconfig holds a character") as caught:
+        connect(file, None).get("/version")
+    assert "s3cret" not in str(caught.value)
+
+
 def used(file: Path) -> None:
     """Take a kubeconfig, and ask its server for something; nothing listens there."""
     try:
@@ -78,6 +86,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @given(place=st.sampled_from(PLACES), value=SERVERS | SCALARS | st.just(base64.b64encode(b"no PEM").decode()))
 @example(place=("contexts", 0, "context", "namespace"), value=5)
 @example(place=("contexts", 0, "context"), value="text")
+@example(place=("users", 0, "user", "token"), value="t0ken\u2026")
 @example(place=("clusters", 0, "cluster", "server"), value="http://127.0.0.1:1/\ud800")
 def test_fuzz_a_kubeconfig_is_used_or_refused(file: Path, place: tuple[Any, ...], value: Any) -> None:
     file.write_text(json.dumps(changed(place, value)))

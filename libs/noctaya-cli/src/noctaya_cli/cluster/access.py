@@ -172,6 +172,12 @@ class Cluster:
         except (HTTPError, OSError) as error:
             where = str(self._client.configuration.host)
             raise ClusterError(f"{self.name}: {why(error, server=where, seconds=TIMEOUT)}") from error
+        except ValueError:
+            # The error would tell the credential.
+            raise ClusterError(
+                f"{self.name}: no request can be sent: the server's URL or the credential of the kubeconfig "
+                "holds a character that HTTP does not allow"
+            ) from None
         self._ahead = _ahead(answer.headers.get("Date"), known=self._ahead)
         if 200 <= answer.status < 300:
             return content
