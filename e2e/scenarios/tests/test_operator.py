@@ -8,7 +8,7 @@ import pytest
 from noctaya_scenarios import faults
 from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import service_spec
-from noctaya_scenarios.operators import PODS, apart, both_operators, leader, operators
+from noctaya_scenarios.operators import PODS, apart, both_operators, leader, no_operators
 from noctaya_scenarios.release import NAMESPACE, OPERATOR
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene, holds
 from noctaya_scenarios.turns import Turns
@@ -126,9 +126,7 @@ def test_e6_without_an_operator_one_gateways_demand_wakes_the_model_though_the_o
     client = scene.deploy(scaling={"activationTimeout": "2m"})
     with turns.alone():
         scene.await_idle()
-        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
-        try:
-            until(lambda: not operators(lab), within=120, what="no operator runs")
+        with no_operators(lab):
             # KEDA polls once a minute now: what wakes the model is the push.
             path = f"/apis/keda.sh/v1alpha1/namespaces/{scene.namespace}/scaledobjects/chat"
             scene.api.merge(path, {"spec": {"pollingInterval": 60}})
@@ -141,8 +139,6 @@ def test_e6_without_an_operator_one_gateways_demand_wakes_the_model_though_the_o
             scene.until(lambda: scene.replicas() >= 1, within=15, what="a replica within 15 s")
             seen = stream.result(WAKE_SECONDS)
             assert seen.whole, seen
-        finally:
-            lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
         both_operators(lab)
     scene.until(
         lambda: scene.scaled_object()["spec"]["pollingInterval"] == 5, within=90, what="our interval is back"

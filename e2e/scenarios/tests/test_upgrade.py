@@ -14,8 +14,7 @@ import pytest
 from noctaya_apiserver.alpha import ENGINE, GATEWAY, MANAGER, alpha_objects, alpha_runtime, alpha_service
 from noctaya_scenarios.lab import Lab
 from noctaya_scenarios.manifests import ACCELERATOR, STUB_IMAGE
-from noctaya_scenarios.operators import both_operators
-from noctaya_scenarios.release import NAMESPACE, OPERATOR
+from noctaya_scenarios.operators import both_operators, no_operators
 from noctaya_scenarios.scene import WAKE_SECONDS, Scene
 from noctaya_scenarios.turns import Turns
 
@@ -79,11 +78,8 @@ def test_e16_a_service_of_the_alpha_at_zero_is_taken_over_and_wakes(
 ) -> None:
     runtime = scene.runtime("alpha")
     with turns.alone():
-        lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=0")
-        try:
+        with no_operators(lab):
             before = left_by_the_alpha(scene, runtime)
-        finally:
-            lab.access.kubectl("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}", "--replicas=2")
         both_operators(lab)
     scene.await_idle()
     after = {path: obj["metadata"]["uid"] for path, obj in scene.objects(of="chat").items()}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from noctaya_scenarios.lab import Lab
-from noctaya_scenarios.release import LEASE, NAMESPACE, OPERATOR_LABELS
+from noctaya_scenarios.release import LEASE, NAMESPACE, OPERATOR, OPERATOR_LABELS
 from noctaya_scenarios.scene import holds
 from noctaya_scenarios.waiting import until
 
@@ -36,6 +38,22 @@ def both_operators(lab: Lab) -> dict[str, str]:
         what="two ready operators, one of them leading",
         seen=lambda: (operators(lab), leader(lab)),
     )
+
+
+@contextmanager
+def no_operators(lab: Lab) -> Iterator[None]:
+    """Within the block no operator runs, not even one that is about to leave: that works until it is gone."""
+    scale = ("-n", NAMESPACE, "scale", f"deployment/{OPERATOR}")
+    lab.access.kubectl(*scale, "--replicas=0")
+    try:
+        until(
+            lambda: not lab.api.items(PODS, labelSelector=OPERATOR_LABELS),
+            within=120,
+            what="no operator runs",
+        )
+        yield
+    finally:
+        lab.access.kubectl(*scale, "--replicas=2")
 
 
 def apart(lab: Lab) -> dict[str, str]:
