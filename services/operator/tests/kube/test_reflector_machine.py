@@ -6,6 +6,7 @@ import asyncio
 import random
 
 import looptime
+import pytest
 from fake_apiserver import FakeApiServer
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -17,6 +18,9 @@ from noctaya_operator.kube.reflector import Reflector, without_managed_fields
 
 from .follower import Follower
 from .objects_for_tests import scaled_object
+
+pytestmark = pytest.mark.timeout(600)
+"""Virtual hours cost real seconds, on a busy machine more than a minute of them."""
 
 NAMES = st.sampled_from(["a", "b", "c"])
 NAMESPACES = ("one", "two", "foreign")
