@@ -61,6 +61,8 @@ class Progress:
         self._done = 0
         self._total = 0
         self._file = ""
+        self._moving: dict[str, None] = {}
+        """Files of which bytes have come and that aren't whole yet, the latest last."""
         self._attempt = 1
         self._moved = 0
         self._samples: deque[tuple[float, int]] = deque([(clock(), 0)])
@@ -86,19 +88,29 @@ class Progress:
             self._attempt = number
 
     def at(self, name: str) -> None:
-        """`name` is the file that moves."""
+        """`name` is the file that moves, and the only one."""
         with self._lock:
+            self._moving.clear()
             self._file = name
 
     def add(self, count: int, name: str = "") -> None:
         """`count` more bytes have arrived, of the file `name` where several move at once."""
         with self._lock:
-            self._file = name or self._file
+            if name:
+                self._moving.pop(name, None)
+                self._moving[name] = None
+                self._file = name
             self._done += count
             self._moved += count
             now = self._clock()
             if now - self._samples[-1][0] >= _SAMPLE:
                 self._samples.append((now, self._moved))
+
+    def finished(self, name: str) -> None:
+        """The file `name` is whole: it isn't the current one while another moves, or should."""
+        with self._lock:
+            self._moving.pop(name, None)
+            self._file = next(reversed(self._moving), self._file)
 
     def take_back(self, count: int) -> None:
         """`count` bytes that were counted turned out to be worthless."""

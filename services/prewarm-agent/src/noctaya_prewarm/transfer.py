@@ -141,6 +141,7 @@ class Transfer:
             self._check(board)
             marked = self._workspace.accept(file, part.path, found, status.st_mtime_ns)
             part.drop_journal()
+            self._run.progress.finished(str(file.path))
         except OSError as error:
             raise explained(error, part.root) from error
         with self._lock:

@@ -54,6 +54,19 @@ def test_worthless_bytes_are_taken_back() -> None:
     assert (progress.snapshot().bytesDone, progress.moved) == (0, 60)
 
 
+def test_a_file_that_is_whole_is_not_the_current_one_while_another_waits_for_its_bytes() -> None:
+    progress = Progress()
+    progress.add(10, "weights")
+    progress.add(1, "config")
+    assert progress.snapshot().currentFile == "config"
+    progress.finished("config")
+    assert progress.snapshot().currentFile == "weights"
+    progress.finished("weights")
+    assert progress.snapshot().currentFile == "weights", "the last one, once all are whole"
+    progress.at("tokenizer")
+    assert progress.snapshot().currentFile == "tokenizer"
+
+
 def test_every_state_is_a_metric() -> None:
     progress = Progress()
     progress.enter(State.VERIFYING)
