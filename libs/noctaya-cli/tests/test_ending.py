@@ -11,6 +11,7 @@ from noctaya_cli.ending import SIGNALS, OrderlyEnd
 PROGRAM = """
 import atexit, os, signal, sys
 from noctaya_cli.ending import OrderlyEnd
+signal.signal(int(sys.argv[1]), signal.SIG_DFL)  # who started the tests may ignore it
 atexit.register(print, "put away", flush=True)
 with OrderlyEnd():
     os.kill(os.getpid(), int(sys.argv[1]))
