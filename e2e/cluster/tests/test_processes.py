@@ -39,6 +39,24 @@ def test_a_process_is_told_from_a_later_one_with_its_pid() -> None:
         assert not same.running
 
 
+FIRST_THREAD_ENDS = """
+import ctypes, threading
+threading.Thread(target=input).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_lives_as_long_as_one_of_its_threads_since_its_ports_do() -> None:
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS], stdin=subprocess.PIPE) as child:
+        process = Process(child.pid, started(child.pid))
+        while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            os.sched_yield()
+        assert process.running
+        process.signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+        assert not process.running
+
+
 def test_a_process_that_was_stopped_is_known_as_such() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         process = Process(child.pid, started(child.pid))

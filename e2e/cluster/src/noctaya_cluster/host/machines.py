@@ -41,11 +41,11 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Whether this very process lives; a zombie does not."""
+        """Whether this very process lives; a zombie does not, once the last of its threads has ended."""
         found = _stat(self.pid)
         if found is None or found[1] != self.started:
             return False
-        if found[0] == "Z":
+        if found[0] == "Z" and not _other_threads(self.pid):
             _reap(self.pid)
             return False
         return True
@@ -263,6 +263,14 @@ def _reap(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:  # by another command
         return
+
+
+def _other_threads(pid: int) -> bool:
+    """Whether threads besides the first live on: as long as one does, files and ports stay open."""
+    try:
+        return any(task.name != str(pid) for task in Path(f"/proc/{pid}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _stat(pid: int) -> tuple[str, str] | None:
