@@ -96,7 +96,7 @@ def test_a_shared_volume_is_made_mounted_on_both_nodes_enlarged_and_removed(clus
     kubectl = cluster.kubectl
     spec = {**CLAIM["spec"], "storageClassName": "noctaya-shared"}  # type: ignore[dict-item]
     kubectl.apply([{**CLAIM, "spec": spec}, pod("one", "node-1", "data"), pod("two", "node-2", "data")])
-    kubectl.run("wait", "--for=condition=Ready", "pod/one", "pod/two", "--timeout=60s")
+    kubectl.run("wait", "--for=condition=Ready", "pod/one", "pod/two", "--timeout=180s")
 
     larger = json.dumps({"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
     kubectl.run("patch", "pvc", "data", "-p", larger)
