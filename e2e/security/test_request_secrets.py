@@ -102,10 +102,7 @@ def test_a_collector_behind_a_proxy_that_fails_gives_no_password_away(tmp_path: 
         gateway = Program(
             "noctaya-gateway",
             env={
-                "NOCTAYA_LOG_LEVEL": "debug",
-                "NOCTAYA_BACKEND_URL": backend.url,
-                "NOCTAYA_LISTEN_ADDR": "127.0.0.1:0",
-                "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
+                **lone_gateway(backend),
                 "NOCTAYA_LAME_DUCK": "50ms",
                 "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
                 "OTEL_EXPORTER_OTLP_HEADERS": f"authorization={SECRETS['wrong demand token']}",
@@ -129,10 +126,7 @@ def test_a_collectors_address_with_a_password_is_refused_without_telling_it(tmp_
         gateway = Program(
             "noctaya-gateway",
             env={
-                "NOCTAYA_LOG_LEVEL": "debug",
-                "NOCTAYA_BACKEND_URL": backend.url,
-                "NOCTAYA_LISTEN_ADDR": "127.0.0.1:0",
-                "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
+                **lone_gateway(backend),
                 "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://u:{SECRETS['proxy password']}@127.0.0.1:9",
             },
             folder=tmp_path,
@@ -141,6 +135,16 @@ def test_a_collectors_address_with_a_password_is_refused_without_telling_it(tmp_
             assert gateway.end() == 1
     assert "OTEL_EXPORTER_OTLP_ENDPOINT: must hold no user and no password" in gateway.output
     assert not leaks(SECRETS, gateway.places())
+
+
+def lone_gateway(backend: Backend) -> dict[str, str]:
+    """The environment of a gateway beside no other."""
+    return {
+        "NOCTAYA_LOG_LEVEL": "debug",
+        "NOCTAYA_BACKEND_URL": backend.url,
+        "NOCTAYA_LISTEN_ADDR": "127.0.0.1:0",
+        "NOCTAYA_SCALER_LISTEN_ADDR": "127.0.0.1:0",
+    }
 
 
 def ready(base: str) -> bool:

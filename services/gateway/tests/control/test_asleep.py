@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,13 @@ from noctaya_gateway.models import State
 from noctaya_gateway.prewarming import DEFAULT_ASLEEP, RETRY_UNKNOWN, parse_notice
 from noctaya_gateway.settings import GatewaySettings
 
-from .test_gate import TIMEOUT, Held, Rig
+from .notices import notice
+from .test_gate import TIMEOUT, Rig
+from .waiters import Held
 
 
-def notice(left: float | None = None) -> str:
-    told = {"state": "asleep", "message": "the service is put to sleep"}
-    if left is not None:
-        told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
-    return json.dumps(told)
+def asleep(left: float | None = None) -> str:
+    return notice("the service is put to sleep", state="asleep", left=left)
 
 
 def put(file: Path, text: str) -> None:
@@ -35,7 +33,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("left", [None, TIMEOUT * 3])
 def test_a_cold_request_is_refused_at_once_and_makes_no_demand(file: Path, left: float | None) -> None:
-    file.write_text(notice(left))
+    file.write_text(asleep(left))
     rig = Rig(prewarming=file)
     with pytest.raises(Asleep) as refused:
         rig.gate.begin_activation()
@@ -47,26 +45,15 @@ def test_a_cold_request_is_refused_at_once_and_makes_no_demand(file: Path, left:
 
 
 def test_without_an_end_the_advice_is_half_a_minute(file: Path) -> None:
-    file.write_text(notice())
+    file.write_text(asleep())
     rig = Rig(prewarming=file)
     assert rig.gate.cold_error().headers == ((b"retry-after", b"%d" % RETRY_UNKNOWN),)
-
-
-def test_who_can_wait_for_the_end_of_a_short_sleep_is_held(file: Path) -> None:
-    file.write_text(notice(TIMEOUT / 2))
-    rig = Rig(prewarming=file)
-    rig.gate.begin_activation()
-    waiter = rig.hold()
-    assert rig.gate.demand.effective == 1
-    file.write_text("")
-    rig.up()
-    assert waiter.address is not None
 
 
 def test_who_waits_already_is_told_when_the_activation_is_called_off(file: Path) -> None:
     rig = Rig(prewarming=file)
     waiter = rig.hold()
-    file.write_text(notice())
+    file.write_text(asleep())
     rig.activation.doom("the service is put to sleep")
     assert isinstance(waiter.error, Asleep)
     assert rig.gate.demand.effective == 0
@@ -83,7 +70,7 @@ def test_an_activation_that_is_doomed_otherwise_is_told_as_ever(file: Path) -> N
 def test_who_is_held_when_the_last_backend_goes_is_told_and_wakes_nobody(file: Path) -> None:
     rig = Rig(prewarming=file)
     rig.up()
-    file.write_text(notice())
+    file.write_text(asleep())
     waiter = Held()
     rig.line.hold(waiter, heartbeats=True)
     assert waiter.address is None
@@ -100,7 +87,7 @@ async def test_what_was_called_off_is_no_failure_to_wait_for(file: Path) -> None
     ended: list[Outcome] = []
     activation.subscribe(end=lambda outcome, why: ended.append(outcome))
     activation.begin()
-    put(file, notice())
+    put(file, asleep())
     activation.doom("the service is put to sleep")
     assert ended == [Outcome.FAILED]
     assert (activation.failures, activation.backoff_remaining) == (0, 0.0)

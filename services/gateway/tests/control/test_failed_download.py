@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,16 +10,14 @@ from noctaya_gateway.errors import ActivationFailed
 from noctaya_gateway.models import State
 from noctaya_gateway.prewarming import RETRY_UNKNOWN, parse_notice
 
+from .notices import notice
 from .test_gate import TIMEOUT, Rig
 
 WHY = "the weights could not be downloaded: no access"
 
 
-def notice(left: float | None = None) -> str:
-    told = {"state": "failed", "message": WHY}
-    if left is not None:
-        told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
-    return json.dumps(told)
+def failed(left: float | None = None) -> str:
+    return notice(WHY, state="failed", left=left)
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 def test_g9_a_cold_request_is_refused_at_once_with_the_reason(
     file: Path, left: float | None, advice: int
 ) -> None:
-    file.write_text(notice(left))
+    file.write_text(failed(left))
     rig = Rig(prewarming=file)
     for _ in range(3):
         with pytest.raises(ActivationFailed) as refused:
@@ -52,21 +48,10 @@ def test_g9_a_cold_request_is_refused_at_once_with_the_reason(
     assert isinstance(rig.gate.cold_error(), ActivationFailed)
 
 
-def test_who_can_wait_for_the_next_try_is_held(file: Path) -> None:
-    file.write_text(notice(TIMEOUT / 2))
-    rig = Rig(prewarming=file)
-    rig.gate.begin_activation()
-    waiter = rig.hold()
-    assert rig.gate.demand.effective == 1
-    file.write_text("")
-    rig.up()
-    assert waiter.address is not None
-
-
 def test_g9_who_waits_already_is_told_and_the_weights_end_the_refusals(file: Path) -> None:
     rig = Rig(prewarming=file)
     waiter = rig.hold()
-    file.write_text(notice())
+    file.write_text(failed())
     rig.activation.doom(WHY)
     assert isinstance(waiter.error, ActivationFailed)
     assert "no access" in waiter.error.message

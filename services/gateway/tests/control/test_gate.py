@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from noctaya_gateway.metrics import GatewayMetrics
 from noctaya_gateway.models import Models, State
 from noctaya_gateway.prewarming import PrewarmingFile
 
+from .notices import notice
 from .waiters import A, Held, LineRig
 
 TIMEOUT = 100.0
@@ -196,16 +195,13 @@ def test_closing_leaves_no_timer() -> None:
     assert rig.timers.armed == 0
 
 
-def notice(left: float | None) -> str:
-    told = {"message": "weights are on their way"}
-    if left is not None:
-        told["readyAt"] = (datetime.now(UTC) + timedelta(seconds=left)).isoformat()
-    return json.dumps(told)
+def weights(left: float | None) -> str:
+    return notice("weights are on their way", left=left)
 
 
 def test_who_can_not_wait_for_the_weights_is_refused_without_demand(tmp_path: Path) -> None:
     file = tmp_path / "prewarming"
-    file.write_text(notice(TIMEOUT * 3))
+    file.write_text(weights(TIMEOUT * 3))
     rig = Rig(prewarming=file)
     with pytest.raises(Prewarming):
         rig.gate.begin_activation()
@@ -215,12 +211,15 @@ def test_who_can_not_wait_for_the_weights_is_refused_without_demand(tmp_path: Pa
     assert isinstance(rig.gate.cold_error(), Prewarming)
 
 
-@pytest.mark.parametrize("left", [None, TIMEOUT / 2])
-def test_who_can_wait_for_the_weights_is_held_and_the_model_starts_right_after(
-    tmp_path: Path, left: float | None
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [(None, None), (None, TIMEOUT / 2), ("asleep", TIMEOUT / 2), ("failed", TIMEOUT / 2)],
+)
+def test_who_can_wait_for_the_end_of_a_notice_is_held_and_the_model_starts_right_after(
+    tmp_path: Path, state: str | None, left: float | None
 ) -> None:
     file = tmp_path / "prewarming"
-    file.write_text(notice(left))
+    file.write_text(notice("not now", state=state, left=left))
     rig = Rig(prewarming=file)
     rig.gate.begin_activation()
     waiter = rig.hold()
@@ -234,7 +233,7 @@ def test_who_can_wait_for_the_weights_is_held_and_the_model_starts_right_after(
 
 def test_a_wait_that_the_weights_outlast_is_no_failed_activation(tmp_path: Path) -> None:
     file = tmp_path / "prewarming"
-    file.write_text(notice(None))
+    file.write_text(weights(None))
     rig = Rig(prewarming=file)
     rig.hold()
     rig.timers.advance(TIMEOUT / 2)
@@ -252,7 +251,7 @@ def test_a_wait_that_the_weights_outlast_is_no_failed_activation(tmp_path: Path)
 
 def test_who_still_waits_when_the_activation_ends_hears_of_the_weights(tmp_path: Path) -> None:
     file = tmp_path / "prewarming"
-    file.write_text(notice(None))
+    file.write_text(weights(None))
     rig = Rig(prewarming=file)
     waiter = Held()
     rig.activation.begin()
