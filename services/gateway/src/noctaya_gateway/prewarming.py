@@ -4,8 +4,7 @@ still being downloaded, or could not be, or somebody has put it to sleep.
 The operator keeps it there for that time, so a cold request can't be served before it is over. It writes when
 that is, and the gateway decides by it: a request that can wait so long is held as ever, one that can't is
 refused at once with an honest `Retry-After`; so is one for a sleep without an end, or when nobody knows when
-the download is tried again. The file is looked at when
-a cold request asks, at most ten times a second.
+the download is tried again. The file is looked at when a cold request asks, at most ten times a second.
 """
 
 from __future__ import annotations
