@@ -112,7 +112,7 @@ def off(child: subprocess.Popen[str]) -> tuple[float, float]:
 def test_a_running_process_goes_by_what_the_file_says_and_its_monotonic_clock_does_not(
     tmp_path: Path,
 ) -> None:
-    if os.geteuid() != 0 and Debian().missing([clocks.PACKAGE]):
+    if os.geteuid() != 0 and not os.environ.get("CI") and Debian().missing([clocks.PACKAGE]):
         pytest.skip("only root can install libfaketime, which the chaos run needs")
     library = clocks.find_library()
     file = tmp_path / "pod"
